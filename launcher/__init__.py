@@ -1,0 +1,1 @@
+"""Distributed training as plain Kubernetes Jobs. Imports nothing, so that each part costs only itself."""

@@ -1,0 +1,1 @@
+"""What runs inside the container: the life of a pod, from settings to outcome."""

@@ -1,0 +1,115 @@
+"""How a pod's life ended: the exit codes of the contract, the errors that carry them, the words for them.
+
+No I/O here.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+TERMINATION_LIMIT = 4000  # Kubernetes cuts the message at 4,096 bytes
+
+
+class Code(IntEnum):
+    """Exit codes that are the launcher's own; a child's own code, or 128+n, comes through as it is."""
+
+    DONE = 0
+    PEER_DATA = 65
+    API = 69
+    BUG = 70
+    CANNOT_START = 71
+    SHARD = 74
+    JOIN = 75
+    GANG = 76
+    SETTINGS = 78
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The end of a pod's life: one code, one reason in a sentence, and the last lines of the log that matter."""
+
+    code: int
+    reason: str
+    tail: bytes = b""
+
+    def message(self) -> str:
+        """Return the termination message: the reason first, then as much of the log's end as fits."""
+        reason = _clip(self.reason.encode(errors="replace"), TERMINATION_LIMIT, keep_end=False)
+        room = TERMINATION_LIMIT - len(reason) - len(_TAIL_TITLE)
+        if not self.tail.strip() or room < 80:
+            return reason.decode(errors="replace")
+        tail = _clip(self.tail.rstrip(), room // 3, keep_end=True)  # a bad byte grows to three
+        return reason.decode(errors="replace") + _TAIL_TITLE + tail.decode(errors="replace")
+
+
+_TAIL_TITLE = "\nthe last lines of its log:\n"
+
+
+class LauncherError(Exception):
+    """An expected failure: a sentence for the user, and the exit code that goes with it."""
+
+    code = Code.BUG
+
+
+class SettingsError(LauncherError):
+    """The settings cannot be right; every problem is told at once."""
+
+    code = Code.SETTINGS
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("; ".join(self.problems))
+
+
+class JoinError(LauncherError):
+    """The peers did not come in time."""
+
+    code = Code.JOIN
+
+
+class ApiError(LauncherError):
+    """The Kubernetes API refused, or could not be reached."""
+
+    code = Code.API
+
+
+class ShardError(LauncherError):
+    """The job's files or this rank's data could not be staged."""
+
+    code = Code.SHARD
+
+
+class StartError(LauncherError):
+    """A child could not be started."""
+
+    code = Code.CANNOT_START
+
+
+class Stopped(LauncherError):
+    """The launcher was told to stop before its children were started."""
+
+    def __init__(self, signum: int, during: str) -> None:
+        self.code = 128 + signum  # type: ignore[assignment]  # a signal's code is no member of Code
+        super().__init__(f"told to stop by {signal_name(signum)} while {during}")
+
+
+def of_error(error: LauncherError) -> Outcome:
+    """Return the outcome that an expected failure leads to."""
+    return Outcome(code=int(error.code), reason=str(error))
+
+
+def signal_name(signum: int) -> str:
+    """Return SIGTERM for 15, and a number's own text for a signal without a name."""
+    try:
+        return signal.Signals(signum).name
+    except ValueError:
+        return f"signal {signum}"
+
+
+def _clip(text: bytes, limit: int, *, keep_end: bool) -> bytes:
+    if len(text) <= limit:
+        return text
+    return b"..." + text[-(limit - 3) :] if keep_end else text[: limit - 3] + b"..."
