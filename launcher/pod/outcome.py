@@ -6,6 +6,7 @@ No I/O here.
 from __future__ import annotations
 
 import signal
+import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -61,7 +62,7 @@ class SettingsError(LauncherError):
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)
-        super().__init__("; ".join(self.problems))
+        super().__init__("\n".join(self.problems))
 
 
 class JoinError(LauncherError):
@@ -99,6 +100,13 @@ class Stopped(LauncherError):
 def of_error(error: LauncherError) -> Outcome:
     """Return the outcome that an expected failure leads to."""
     return Outcome(code=int(error.code), reason=str(error))
+
+
+def of_bug(error: Exception) -> Outcome:
+    """Return the outcome of what nobody expected: the sentence first, then where it happened."""
+    where = "".join(traceback.format_exception(error)).encode(errors="replace")
+    reason = f"a bug in the launcher: {type(error).__name__}: {error}; please report it with the lines below"
+    return Outcome(code=Code.BUG, reason=reason, tail=where)
 
 
 def signal_name(signum: int) -> str:

@@ -83,7 +83,7 @@ class Reader:
         given = self.text(name, default=str(default), shown=shown)
         if re.fullmatch(r"[0-9]{1,9}", given) and low <= int(given) <= high:
             return int(given)
-        if name in self.environ and self.environ[name]:
+        if self.environ.get(name):
             self.problem(name, given, f"a whole number from {low} to {high}")
         return default
 

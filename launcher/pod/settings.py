@@ -303,9 +303,10 @@ def _contradictions(settings: Settings, reader: Reader) -> list[str]:
         found.append(f"LAUNCHER_ROLE={settings.role} with LAUNCHER_RUNTIME=env: env has no pservers; expected node")
     if settings.separated and settings.peers.source is PeersFrom.SELF:
         found.append(f"LAUNCHER_ROLE={settings.role} with LAUNCHER_PEERS=self: a role apart has peers; expected node")
-    if settings.separated and settings.peers.pservers and settings.peers.pservers == settings.peers.trainers:
-        if settings.index is None or settings.peers.source is PeersFrom.STATIC:
-            found.append("LAUNCHER_PEERS names one group: with roles apart, expected PSERVERS;TRAINERS in it")
+    one_group = settings.peers.pservers == settings.peers.trainers != ()
+    by_index = settings.peers.source is PeersFrom.DNS and settings.index is not None
+    if settings.separated and one_group and not by_index:
+        found.append("LAUNCHER_PEERS names one group: with roles apart, expected PSERVERS;TRAINERS in it")
     if not settings.separated and settings.peers.pservers != settings.peers.trainers:
         found.append("LAUNCHER_PEERS names two groups: expected LAUNCHER_ROLE to be pserver or trainer")
     found.extend(_paths(settings))

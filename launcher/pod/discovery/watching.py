@@ -1,0 +1,141 @@
+"""All pods under a label selector, kept: list, then watch from there, for as long as anybody wants to know."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import tenacity
+
+from launcher.pod.discovery import podjson
+from launcher.pod.discovery.api import BACK_OFF, Api, Gone, Trouble
+from launcher.pod.roster import Seen
+
+LINE_LIMIT = 8 << 20  # etcd takes no object over 1.5 MiB
+AFTER_LIMIT = 60.0
+LIVED = 5.0  # a watch that lasted so long was no failure
+
+
+class Fruitless(Trouble):
+    """A watch that was opened ended at once, or in a way that means to list again."""
+
+
+@dataclass(slots=True)
+class Known:
+    """The pods as of a version; without a version they are to be listed."""
+
+    version: str = ""
+    pods: dict[str, Seen] = field(default_factory=dict)
+
+    @property
+    def all(self) -> tuple[Seen, ...]:
+        """Every pod."""
+        return tuple(self.pods.values())
+
+
+def pods(
+    api: Api, selector: str, stop: threading.Event, trouble: Callable[[str], None]
+) -> Iterator[tuple[Seen, ...]]:
+    """Yield all pods under a selector, and again whenever something may have changed, until told to stop."""
+    known = Known()
+    while not stop.is_set():
+        # A watch that brought something or lasted leaves this loop, and so begins the next back-off afresh.
+        for attempt in _retrying(stop, trouble):
+            with attempt:
+                yield from _follow(api, selector, known, stop)
+
+
+def _retrying(stop: threading.Event, trouble: Callable[[str], None]) -> tenacity.Retrying:
+    def before_sleep(state: tenacity.RetryCallState) -> None:
+        error = state.outcome.exception() if state.outcome else None
+        # An API that lists but cannot keep a watch open is no obstacle, only slower.
+        if not isinstance(error, (Fruitless, Gone)):
+            trouble(str(error))
+
+    return tenacity.Retrying(
+        retry=tenacity.retry_if_exception_type(Trouble),
+        stop=tenacity.stop_when_event_set(stop),
+        wait=_wait,
+        sleep=tenacity.sleep_using_event(stop),
+        before_sleep=before_sleep,
+        retry_error_callback=lambda _: None,
+    )
+
+
+def _wait(state: tenacity.RetryCallState) -> float:
+    error = state.outcome.exception() if state.outcome else None
+    asked = error.after if isinstance(error, Trouble) else 0.0
+    # What the server asks for is the least: luck on top of it keeps many pods from coming back together.
+    return min(asked, AFTER_LIMIT) + BACK_OFF(state)
+
+
+def _follow(api: Api, selector: str, known: Known, stop: threading.Event) -> Iterator[tuple[Seen, ...]]:
+    path = f"/api/v1/namespaces/{api.namespace}/pods"
+    if not known.version:
+        _list(known, api.document(path, {"labelSelector": selector}, stop))
+        yield known.all
+    began, version = time.monotonic(), known.version
+    query = {
+        "labelSelector": selector,
+        "watch": "true",
+        "allowWatchBookmarks": "true",
+        "resourceVersion": known.version,
+        "timeoutSeconds": str(api.limits.watch),
+    }
+    try:
+        with api.stream(path, query, stop) as read:
+            yield known.all
+            for some in lines(read):
+                if _apply(some, known):
+                    yield known.all
+    except Gone:
+        known.version = ""
+        raise
+    except Trouble as error:
+        if known.version == version and time.monotonic() - began < LIVED:
+            raise
+        if time.monotonic() == began:
+            raise error
+    if known.version == version and time.monotonic() - began < LIVED:
+        raise Fruitless("the Kubernetes API closes the watch at once")
+
+
+def _list(known: Known, text: bytes) -> None:
+    found = podjson.listed(text)
+    if found is None:
+        raise Trouble(f"the Kubernetes API's list of pods cannot be read: {podjson.message(text)}")
+    every, known.version = found
+    known.pods = {pod.name: pod for pod in map(podjson.seen, every) if pod.name}
+
+
+def _apply(some: list[bytes], known: Known) -> bool:
+    """Enter whole lines of a watch, and return whether a pod is among them."""
+    touched = False
+    for line in some:
+        change = podjson.changed(line)
+        if change is None or change.kind == "ERROR":
+            known.version = ""
+            raise Fruitless("the Kubernetes API ends the watch: " + podjson.message(line))
+        if change.kind in ("ADDED", "MODIFIED", "DELETED"):
+            pod = podjson.seen(change.pod)
+            known.pods.pop(pod.name, None)
+            if pod.name and change.kind != "DELETED":
+                known.pods[pod.name] = pod
+            touched = True
+        known.version = change.version or known.version
+    return touched
+
+
+def lines(read: Callable[[], bytes], limit: int = LINE_LIMIT) -> Iterator[list[bytes]]:
+    """Yield the whole lines that came together; a half one at the end is dropped, as if it had never come."""
+    half = bytearray()
+    while data := read():
+        half += data
+        if b"\n" in data:
+            *whole, rest = bytes(half).split(b"\n")
+            half = bytearray(rest)
+            yield [line for line in whole if line.strip()]
+        if len(half) > limit:
+            raise Gone(f"a line of the watch is over {limit} bytes")

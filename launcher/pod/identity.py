@@ -1,0 +1,20 @@
+"""Writes /trainer_id and /trainer_count, which older training programs read instead of their environment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from launcher.pod.events import Tell
+from launcher.pod.roster import Roster
+from launcher.pod.settings import Role, Settings
+
+
+def write_identity(settings: Settings, roster: Roster, tell: Tell, *, root: Path = Path("/")) -> None:
+    """Write both files where `/` is this pod's own; a read-only one is no failure, the environment says the same."""
+    if not settings.owns_root or roster.role is Role.PSERVER:
+        return
+    for name, value in {"trainer_id": roster.rank, "trainer_count": len(roster.trainers)}.items():
+        try:
+            (root / name).write_text(f"{value}\n")
+        except OSError as error:
+            tell("identity_file_not_written", path=str(root / name), error=error.strerror, instead=name.upper())

@@ -1,0 +1,129 @@
+"""Everything that can wake the pod's main thread: signals, the ends of children, the results of errands.
+
+All signals are blocked before any other thread starts; one thread takes them and hands them over. The main
+thread alone waits for processes, whoever's they are: as process 1 it is the parent of every orphan.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from launcher.pod.outcome import Stopped
+
+# What asks a job to stop: the kubelet and docker send the first, a terminal the second.
+STOPPING = (signal.SIGTERM, signal.SIGINT)
+# What a terminal, or a shell, stops a job with; a process group without a shell above it ignores these three.
+HALTING = (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A signal came."""
+
+    signum: int
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A process ended: its exit code, or minus the signal that ended it."""
+
+    pid: int
+    code: int
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Halted:
+    """A process was stopped, as by Ctrl-Z; it can be continued."""
+
+    pid: int
+    signum: int
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """An errand came back, with a result or an error."""
+
+    result: object = None
+    error: BaseException | None = None
+
+
+Event = Told | Ended | Halted | Returned
+
+
+class Inbox:
+    """The main thread's one place to wait."""
+
+    def __init__(self) -> None:
+        """Block every signal; call it before any thread is started."""
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored by a careless parent, it would swallow exit codes
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        self._arrived: queue.SimpleQueue[int | Returned] = queue.SimpleQueue()
+        self._ended: deque[Event] = deque()
+        threading.Thread(target=self._take_signals, name="signals", daemon=True).start()
+
+    def next(self, until: float | None = None) -> Event | None:
+        """Return the next event, or None once the monotonic clock passes `until`."""
+        while not self._ended:
+            wait = None if until is None else max(0.0, until - time.monotonic())
+            try:
+                arrived = self._arrived.get(timeout=wait)
+            except queue.Empty:
+                return None
+            if isinstance(arrived, Returned):
+                return arrived
+            if arrived != signal.SIGCHLD:
+                return Told(arrived, time.monotonic())
+            self._reap()
+        return self._ended.popleft()
+
+    def errand(self, doing: str, work: Callable[[], Result]) -> Result:
+        """Return what a blocking step returns; it runs on its own thread, so that a signal to stop ends the wait."""
+        threading.Thread(target=self._run, args=(work,), name=doing, daemon=True).start()
+        while True:
+            match self.next():
+                case Returned(error=None, result=result):
+                    return result  # type: ignore[return-value]  # the only errand under way is this one
+                case Returned(error=error) if error:
+                    raise error
+                case Told(signum) if signum in STOPPING:
+                    raise Stopped(signum, doing)
+                case Told(signum) if signum in HALTING:
+                    os.kill(os.getpid(), signal.SIGSTOP)
+
+    def _run(self, work: Callable[[], object]) -> None:
+        try:
+            self._arrived.put(Returned(result=work()))
+        except BaseException as error:
+            self._arrived.put(Returned(error=error))
+
+    def _take_signals(self) -> None:
+        every = signal.valid_signals()
+        while True:
+            info = signal.sigwaitinfo(every)
+            self._arrived.put(info.si_signo)
+
+    def _reap(self) -> None:
+        """Collect every process that ended: one SIGCHLD may stand for thousands."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG | os.WUNTRACED)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if os.WIFSTOPPED(status):
+                self._ended.append(Halted(pid, os.WSTOPSIG(status)))
+            else:
+                self._ended.append(Ended(pid, os.waitstatus_to_exitcode(status), time.monotonic()))

@@ -1,0 +1,15 @@
+"""How each runtime is started: pure functions from settings and roster to a plan."""
+
+from __future__ import annotations
+
+from launcher.pod.plan import Plan, Resume
+from launcher.pod.roster import Roster
+from launcher.pod.runtimes import env, fleet, v1
+from launcher.pod.settings import Runtime, Settings
+
+_PLANS = {Runtime.V1: v1.plan, Runtime.FLEET: fleet.plan, Runtime.ENV: env.plan}
+
+
+def plan_for(settings: Settings, roster: Roster, resume: Resume | None = None) -> Plan:
+    """Return what this pod runs; resume says where training goes on, None that it starts afresh."""
+    return _PLANS[settings.runtime](settings, roster, resume)

@@ -1,0 +1,91 @@
+"""How a pod's life is told while it is lived, and how it ends: events, seconds in each phase, the last words."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from pathlib import Path
+
+from launcher.pod.events import Tell, teller
+from launcher.pod.outcome import Outcome
+from launcher.pod.plan import Plan
+from launcher.pod.policy import Cause
+from launcher.pod.roster import Roster
+from launcher.pod.settings import Settings
+from launcher.pod.sink import Sink, Stream
+
+TERMINATION_LOG = Path("/dev/termination-log")
+LAST_WORDS = 1.0
+
+
+class Story:
+    """One life, told on stderr, with the children's output on stdout."""
+
+    def __init__(self, termination_log: Path = TERMINATION_LOG) -> None:
+        """Begin; nothing is opened or started before there is something to tell."""
+        self.rank: int | None = None
+        self._termination_log = termination_log
+        self._seconds: dict[str, float] = {}
+        self._quiet = False
+
+    @cached_property
+    def out(self) -> Sink:
+        """Where the children's output goes."""
+        return Sink(Stream(1).write, name="stdout", dropped=_dropped)
+
+    @cached_property
+    def _err(self) -> Sink:
+        return Sink(Stream(2).write, name="stderr", dropped=_dropped)
+
+    @cached_property
+    def tell(self) -> Tell:
+        """Tell one event."""
+        return teller(self._err.put, terminal=os.isatty(2))
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Count the seconds of a phase, however it ends."""
+        begun = time.monotonic()
+        try:
+            yield
+        finally:
+            self._seconds[name] = round(time.monotonic() - begun, 3)
+
+    def starting(self, settings: Settings, roster: Roster, plan: Plan) -> None:
+        """Tell what is about to be trained, where, and as whom."""
+        self.tell(
+            "training_starting",
+            job=str(settings.job_dir or settings.job),
+            num_gradient_servers=len(roster.trainers),
+            **{f"{roster.role}_id" if roster.role == "pserver" else "trainer_id": roster.rank},
+            version=str(settings.runtime),
+            children=[program.name for program in plan.programs],
+        )
+
+    def of_init(self, cause: Cause) -> Outcome:
+        """Return a plain init's outcome; it is not told, since the command's own words are enough."""
+        self._quiet = not cause.unstarted
+        return Outcome(code=cause.code, reason=cause.reason)
+
+    def end(self, outcome: Outcome) -> None:
+        """Leave the termination message, and one canonical last line."""
+        if self._quiet:
+            return
+        message = outcome.message()
+        with suppress(OSError):
+            self._termination_log.open("r+b").close()  # made by the kubelet, or not there
+            self._termination_log.write_text(message, errors="replace")
+        if "out" in self.__dict__:
+            self.out.flush(LAST_WORDS)
+        if outcome.code:
+            self._err.put(f"start_paddle: {message}\n".encode(errors="replace"))
+        facts = {"reason": outcome.reason, "code": int(outcome.code), "rank": self.rank, "seconds": self._seconds}
+        self.tell("launcher_finished", **facts)
+        self._err.flush(LAST_WORDS)
+
+
+def _dropped(lost: int) -> bytes:
+    return f"[launcher] {lost} bytes were dropped here: nobody read them\n".encode()

@@ -1,0 +1,142 @@
+"""Starts a pod's children, watches them, and performs what `policy` returns, until nothing of them is left.
+
+Each child leads a process group of its own, and signals go to the whole group.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from launcher.pod import policy
+from launcher.pod.inbox import HALTING, STOPPING, Ended, Event, Halted, Inbox, Told
+from launcher.pod.outcome import Code, StartError
+from launcher.pod.policy import Cause, Child, Step, Stop
+from launcher.pod.settings import Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """One child to start: its name, its role, and the call that starts it and returns its pid."""
+
+    name: str
+    role: Role
+    spawn: Callable[[], int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manners:
+    """How signals are taken: which ones end the children, and what follows when a child is stopped or continued."""
+
+    stopping: tuple[int, ...] = STOPPING
+    halted: Callable[[Halted], None] = lambda event: None
+    continued: Callable[[], None] = lambda: None
+
+
+def run(starts: Sequence[Start], inbox: Inbox, *, grace: float, manners: Manners | None = None) -> Cause:
+    """Start the children and return why they ended, once nothing of them is left."""
+    manners = manners or Manners()
+    stop: Stop | None = None
+    children = _start(starts)
+    while True:
+        step = policy.decide(children, stop, time.monotonic(), grace)
+        if step.end:
+            return step.end
+        if step.signals:
+            children = _look(_perform(step, children))
+            continue
+        event = inbox.next(step.until)
+        if isinstance(event, Told) and event.signum in manners.stopping:
+            stop = stop or Stop(signum=event.signum, at=event.at)
+        elif isinstance(event, Told):
+            _pass_on(event.signum, children, manners)
+        elif isinstance(event, Halted):
+            manners.halted(event)
+        children = _look(_ended(event, children))
+
+
+def _start(starts: Sequence[Start]) -> tuple[Child, ...]:
+    """Start the children in order; after one that cannot be started, no further one is."""
+    children: list[Child] = []
+    for start in starts:
+        child = Child(name=start.name, role=start.role)
+        try:
+            children.append(replace(child, pid=start.spawn()))
+        except StartError as error:
+            failed = replace(child, left=False, code=Code.CANNOT_START, ended=time.monotonic(), why=str(error))
+            return (*children, failed)
+    return tuple(children)
+
+
+def _perform(step: Step, children: Sequence[Child]) -> tuple[Child, ...]:
+    now = time.monotonic()
+    for pid, signum in step.signals:
+        signal_group(pid, signum)
+        if signum == signal.SIGTERM:
+            signal_group(pid, signal.SIGCONT)  # a stopped process would not hear it
+    given = dict(step.signals)
+    return tuple(
+        replace(child, told=now)
+        if given.get(child.pid) == signal.SIGTERM
+        else replace(child, killed=now)
+        if child.pid in given
+        else child
+        for child in children
+    )
+
+
+def _ended(event: Event | None, children: Sequence[Child]) -> tuple[Child, ...]:
+    if not isinstance(event, Ended):
+        return tuple(children)
+    return tuple(
+        replace(child, code=event.code, ended=event.at) if child.pid == event.pid and child.running else child
+        for child in children
+    )
+
+
+def _look(children: Sequence[Child]) -> tuple[Child, ...]:
+    """Return the children with a fresh look at what is left of those that ended."""
+    return tuple(
+        replace(child, left=_group_exists(child.pid)) if child.left and not child.running else child
+        for child in children
+    )
+
+
+def _pass_on(signum: int, children: Sequence[Child], manners: Manners) -> None:
+    """Give a signal to every child; what stops a job stops the launcher with it, as a shell above it expects."""
+    left = [child.pid for child in children if child.left]
+    if signum in HALTING:
+        if os.getpid() == 1:
+            return  # the kernel lets none of them stop a process 1
+        # A group without a shell above it in its session ignores the terminal's own three.
+        _signal_all(left, signal.SIGSTOP)
+        os.kill(os.getpid(), signal.SIGSTOP)
+        signum = signal.SIGCONT  # this line is reached once somebody continued the launcher
+    _signal_all(left, signum)
+    if signum == signal.SIGCONT:
+        manners.continued()
+
+
+def _signal_all(groups: Sequence[int], signum: int) -> None:
+    for group in groups:
+        signal_group(group, signum)
+
+
+def signal_group(group: int, signum: int) -> None:
+    """Give a signal to a process group; one that is gone, or no longer ours, is none of our business."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signum)
+
+
+def _group_exists(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

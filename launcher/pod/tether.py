@@ -1,0 +1,32 @@
+"""Become a program that dies with its parent: run as a script, between posix_spawn and the program itself.
+
+Needed only where the launcher is not process 1: there the kernel ends everything with it. Imports almost
+nothing, because it runs once for each child. Arguments: the parent's pid, a pipe for the error, the command.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+
+PR_SET_PDEATHSIG = 1
+
+
+def main(parent: int, report: int, argv: list[str]) -> None:
+    """Tie this process to its parent, then become the program; an errno goes to the pipe."""
+    os.set_inheritable(report, False)
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        return  # it died before the tie was made
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # this interpreter ignores both
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    try:
+        os.execvp(argv[0], argv)  # argv, no shell
+    except OSError as error:
+        os.write(report, str(error.errno).encode())
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])

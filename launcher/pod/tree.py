@@ -1,0 +1,203 @@
+"""Directories held by their descriptors: opened without following a link, listed laid over each other.
+
+Nothing is changed here. What the system refuses becomes a `ShardError` that names the path.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from launcher.pod.outcome import ShardError
+
+DEPTH = 100  # each level holds descriptors open, and a process may have few of them
+DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+# Without O_NONBLOCK, opening what has become a FIFO since it was listed would wait for ever.
+FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+
+
+class Kind(Enum):
+    """What is copied; everything else is refused."""
+
+    FILE = stat.S_IFREG
+    DIRECTORY = stat.S_IFDIR
+    LINK = stat.S_IFLNK
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dir:
+    """An open directory, the path that messages have for it, and the names in it that are passed over."""
+
+    fd: int
+    path: str
+    trusted: bool = False
+    without: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A name in directories laid over each other: a directory in all that have it, anything else in the last one."""
+
+    name: str
+    kind: Kind
+    dirs: tuple[Dir, ...]
+
+    @property
+    def at(self) -> Dir:
+        """The directory that counts."""
+        return self.dirs[-1]
+
+    @property
+    def path(self) -> str:
+        """The path for messages."""
+        return f"{self.at.path}/{self.name}"
+
+
+@contextmanager
+def naming(path: str, advice: str = "") -> Iterator[None]:
+    """Turn what the system refuses into a sentence with the path, the reason, and what to do."""
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise ShardError(f"{shown(path)}: {reason}; {advice or _advice(error.errno)}") from error
+
+
+@contextmanager
+def opened(path: str, flags: int, *, name: str, at: int | None, mode: int = 0o600, advice: str = "") -> Iterator[int]:
+    """Open a name in a directory; a failing close counts, since network file systems report lost writes there."""
+    with naming(path, advice):
+        fd = os.open(name, flags, mode, dir_fd=at)
+    try:
+        yield fd
+    except BaseException:
+        with suppress(OSError):
+            os.close(fd)
+        raise
+    with naming(path):
+        os.close(fd)
+
+
+@contextmanager
+def directory(path: Path, *, trusted: bool = False, advice: str = "") -> Iterator[Dir]:
+    """Open a directory by a path that is trusted, links in it followed."""
+    flags = os.O_RDONLY | os.O_DIRECTORY
+    with opened(str(path), flags, name=str(path), at=None, advice=advice) as fd:
+        yield Dir(fd=fd, path=str(path), trusted=trusted)
+
+
+@contextmanager
+def inside(parent: Dir, name: str, advice: str = "") -> Iterator[Dir]:
+    """Open a directory in a directory."""
+    path = f"{parent.path}/{name}"
+    with opened(path, DIRECTORY, name=name, at=parent.fd, advice=advice) as fd:
+        yield Dir(fd=fd, path=path, trusted=parent.trusted)
+
+
+@contextmanager
+def all_inside(found: Found) -> Iterator[tuple[Dir, ...]]:
+    """Open a directory in each of the directories that have it."""
+    with ExitStack() as stack:
+        yield tuple(stack.enter_context(inside(each, found.name)) for each in found.dirs)
+
+
+def format_of(parent: Dir, name: str) -> int:
+    """Return what kind of thing a name in a directory is, as stat has it; 0 if there is none."""
+    with naming(f"{parent.path}/{name}"):
+        try:
+            return stat.S_IFMT(os.stat(name, dir_fd=parent.fd, follow_symlinks=False).st_mode)
+        except FileNotFoundError:
+            return 0
+
+
+def names(parent: Dir) -> tuple[str, ...]:
+    """Return the names in a directory."""
+    with naming(parent.path):
+        return tuple(os.listdir(parent.fd))
+
+
+def laid_over(dirs: Sequence[Dir]) -> dict[str, Found]:
+    """Return what stands in the directories laid over each other, the last one on top."""
+    found: dict[str, Found] = {}
+    for each in dirs:
+        with naming(each.path), os.scandir(each.fd) as entries:
+            for entry in entries:
+                if entry.name not in each.without:
+                    found[entry.name] = _lay(found.get(entry.name), entry, each)
+    return found
+
+
+def walk(dirs: Sequence[Dir], above: str = "") -> Iterator[tuple[str, Found]]:
+    """Yield everything in and below the directories laid over each other, with its path in the tree."""
+    for found in laid_over(dirs).values():
+        path = above + found.name
+        yield path, found
+        if found.kind is Kind.DIRECTORY:
+            if path.count("/") >= DEPTH:
+                raise ShardError(f"{shown(found.path)}: expected at most {DEPTH} directories in each other; pack it")
+            with all_inside(found) as below:
+                yield from walk(below, path + "/")
+
+
+def kind_of(mode: int, path: str) -> Kind:
+    """Return what is to be copied, or refuse what cannot be."""
+    try:
+        return Kind(stat.S_IFMT(mode))
+    except ValueError:
+        raise ShardError(
+            f"{shown(path)} is {_SPECIAL.get(stat.S_IFMT(mode), 'of a kind unknown')}: "
+            "expected only files, directories and links; remove it"
+        ) from None
+
+
+def shown(path: str) -> str:
+    """Return a path as a message can have it: unprintable characters and foreign bytes as escapes."""
+    return path if path.isprintable() else repr(path)
+
+
+def _lay(below: Found | None, entry: os.DirEntry[str], at: Dir) -> Found:
+    kind = _entry_kind(entry, f"{at.path}/{entry.name}")
+    if below and (below.kind is Kind.DIRECTORY) != (kind is Kind.DIRECTORY):
+        raise ShardError(
+            f"{shown(below.path)} and {shown(at.path + '/' + entry.name)} go to one place, and one of them is a "
+            "directory: expected two directories or two files; rename one"
+        )
+    both = below.dirs if below and kind is Kind.DIRECTORY else ()
+    return Found(name=entry.name, kind=kind, dirs=(*both, at))
+
+
+def _entry_kind(entry: os.DirEntry[str], path: str) -> Kind:
+    # The listing itself tells these without asking for each file.
+    if entry.is_file(follow_symlinks=False):
+        return Kind.FILE
+    if entry.is_dir(follow_symlinks=False):
+        return Kind.DIRECTORY
+    return kind_of(entry.stat(follow_symlinks=False).st_mode, path)
+
+
+_SPECIAL = {
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+def _advice(number: int | None) -> str:
+    if number in (errno.ENOSPC, errno.EDQUOT):
+        return "expected room for all of it: free some, or raise the size or the ephemeral-storage limit"
+    if number in (errno.EACCES, errno.EPERM):
+        return f"expected it open to user {os.geteuid()}: change its mode or owner, or the pod's runAsUser or fsGroup"
+    if number in (errno.ELOOP, errno.ENOTDIR):
+        return "links are not followed here: expected a plain file or directory"
+    if number == errno.EROFS:
+        return "expected a place that this pod may write to: mount a volume there, or set LAUNCHER_WORKDIR"
+    if number in (errno.ENOENT, errno.ESTALE):
+        return "expected it to stay while it is copied: start the job again when nothing changes it"
+    return "check the volume or disk that it is on, then start the job again"
