@@ -15,10 +15,11 @@ from typing import NoReturn
 from launcher.pod import init, launch, outcome
 from launcher.pod.inbox import Inbox
 from launcher.pod.outcome import LauncherError, Outcome
-from launcher.pod.settings import Settings, read
+from launcher.pod.settings import Settings
 from launcher.pod.spawn import adopt_orphans
 from launcher.pod.story import Story
 from launcher.pod.usage import answer
+from launcher.pod.variables import read
 
 
 def main() -> NoReturn:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import ipaddress
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
@@ -181,11 +181,11 @@ class Reader:
             return None
         return PurePosixPath(given)
 
-    def refuse_unknown(self, prefix: str) -> None:
+    def refuse_unknown(self, prefix: str, but: Collection[str] = ()) -> None:
         """Keep a problem for each variable of ours that nobody asked for, with the nearest name that is asked for."""
         names = [name for name in self.asked if name.startswith(prefix)]
         for name, value in self.environ.items():
-            if not name.startswith(prefix) or name in self.asked or _made_from_service(name, value):
+            if not name.startswith(prefix) or name in names or name in but or _made_from_service(name, value):
                 continue
             near = difflib.get_close_matches(name, names, n=1)
             self.problem(name, value, f"{near[0]}?" if near else "one of " + ", ".join(sorted(names)))

@@ -1,0 +1,48 @@
+# Every target sets up what it needs; a second run starts at once.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+PYTHON ?= $(firstword $(foreach name,python3.13 python3.12 python3.11 python3,$(shell $(name) -c 'import sys; sys.version_info >= (3, 11) and print(sys.executable)' 2>/dev/null)))
+READY := .venv/.ready
+BIN := .venv/bin
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+
+demo: $(READY) ## three pods' lives side by side on this machine: real pservers and trainers, no root, no container
+	@$(BIN)/python -m launcher.desk.local
+
+test: $(READY) ## all tests, with the coverage that is held
+	@rm -f .coverage .coverage.*
+	$(BIN)/coverage run -m pytest $(PYTEST)
+	@$(BIN)/coverage combine --quiet
+	@$(BIN)/python tests/coverage_held.py
+
+check: $(READY) ## types, lint, format
+	$(BIN)/mypy
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+bench: $(READY) ## ours against the peers, in one run, as a table
+	@$(BIN)/python -m bench
+
+setup: $(READY) ## the virtual environment alone, with locked versions
+
+$(READY): requirements.lock setup.cfg pyproject.toml
+	@test -n "$(PYTHON)" || { echo "No Python 3.11 or newer on PATH: install one, or say make PYTHON=/path/to/python3"; exit 1; }
+	@echo "Setting up .venv with $(PYTHON) (once; about half a minute)"
+	@"$(PYTHON)" -m venv --clear .venv || { rm -rf .venv; echo "Python's venv module is not complete: on Debian, apt-get install python3-venv"; exit 1; }
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+lock: ## renew requirements.lock after a change of setup.cfg
+	@"$(PYTHON)" -m venv build/lock
+	@build/lock/bin/pip install --quiet pip-tools
+	@build/lock/bin/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras --extra test \
+	    --no-emit-index-url --no-emit-find-links --no-header --no-annotate -o requirements.lock setup.cfg
+
+clean: ## remove what the targets above made
+	rm -rf .venv build .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
+
+.PHONY: help demo test check bench setup lock clean
+.DEFAULT_GOAL := help

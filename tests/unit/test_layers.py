@@ -1,0 +1,100 @@
+"""The rooms keep apart: what may import what."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MODULES = sorted(ROOT.glob("launcher/**/*.py"))
+
+PURE = {
+    "launcher.pod.contradictions",
+    "launcher.pod.discovery.podjson",
+    "launcher.pod.layout",
+    "launcher.pod.lines",
+    "launcher.pod.outcome",
+    "launcher.pod.plan",
+    "launcher.pod.policy",
+    "launcher.pod.reading",
+    "launcher.pod.roster",
+    "launcher.pod.runtimes",
+    "launcher.pod.runtimes.env",
+    "launcher.pod.runtimes.fleet",
+    "launcher.pod.runtimes.v1",
+    "launcher.pod.settings",
+    "launcher.pod.usage",
+    "launcher.pod.variables",
+}
+EFFECTS = {"kubernetes", "psutil", "subprocess", "socket", "asyncio", "time", "threading", "os", "shutil", "tenacity"}
+FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "base", "common", "manager"}
+# The one room whose programs are other people's: plain Python 3.8, nothing to install.
+FOR_PROGRAMS = ("launcher.here", "launcher.dataset")
+
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports_of(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: a relative import"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def within(imported: str, room: str) -> bool:
+    return imported == room or imported.startswith(room + ".")
+
+
+def test_every_pure_module_is_there() -> None:
+    assert {name_of(path) for path in MODULES} >= PURE
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_a_module_imports_only_what_its_room_may(path: Path) -> None:
+    name, imported = name_of(path), set(imports_of(path))
+    tops = {each.split(".")[0] for each in imported}
+    assert FORBIDDEN_NAMES.isdisjoint(name.split("."))
+    if name in PURE:
+        assert EFFECTS.isdisjoint(tops)
+        ours = {each for each in imported if within(each, "launcher")}
+        assert all(any(within(each, pure) for pure in PURE) for each in ours)
+    if within(name, "launcher.pod"):
+        assert not any(within(each, "launcher.desk") for each in imported)
+    if within(name, "launcher.desk") or within(name, "launcher.job") or within(name, "launcher.dataset"):
+        assert not any(within(each, "launcher.pod") for each in imported)
+    if any(within(name, room) for room in FOR_PROGRAMS):
+        assert tops <= sys.stdlib_module_names | {"launcher"}
+    if name == "launcher":
+        assert not imported
+
+
+def test_only_the_main_pages_exit() -> None:
+    exits = [
+        name_of(path)
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in {"sys.exit", "os._exit", "exit", "quit"}
+    ]
+    assert set(exits) <= {"launcher.pod.__main__", "launcher.desk.__main__", "launcher.desk.local"}
+
+
+def test_nothing_goes_through_a_shell() -> None:
+    for path in MODULES:
+        text = path.read_text()
+        assert "shell=True" not in text
+        assert "os.system" not in text
+        assert "os.popen" not in text
+
+
+def test_the_kubernetes_package_is_imported_only_where_the_api_is_used() -> None:
+    users = {name_of(path) for path in MODULES if any(within(each, "kubernetes") for each in imports_of(path))}
+    assert users <= {"launcher.pod.discovery.api", "launcher.desk.api"}
