@@ -1,4 +1,4 @@
-"""How one variable or argument is read: asked for by name once, checked, its problem kept for later.
+"""How one variable is read: asked for by name once, checked, its problem kept for later.
 
 No I/O here.
 """
@@ -8,8 +8,7 @@ from __future__ import annotations
 import difflib
 import ipaddress
 import re
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import TypeVar
@@ -22,23 +21,6 @@ FROM_SERVICE = re.compile(r".*_(SERVICE_HOST|SERVICE_PORT(_.+)?|PORT_\d+_(TCP|UD
 SERVICE_URL = re.compile(r"(tcp|udp|sctp)://")
 
 Choice = TypeVar("Choice", bound=StrEnum)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Flags:
-    """The flags for the trainer, in the order given: names without dashes, None where no value was."""
-
-    pairs: tuple[tuple[str, str | None], ...] = ()
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names alone."""
-        return tuple(name for name, _ in self.pairs)
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """The flags as words of a command line."""
-        return tuple(f"--{name}" if value is None else f"--{name}={value}" for name, value in self.pairs)
 
 
 class Reader:
@@ -193,31 +175,6 @@ class Reader:
     def forget_all_but(self, prefix: str) -> None:
         """Drop the problems of variables that do not concern what is asked for."""
         self.problems = [each for each in self.problems if each.startswith((prefix, "argument"))]
-
-
-def parse_arguments(reader: Reader, arguments: Sequence[str]) -> tuple[Flags, tuple[str, ...]]:
-    """Return the trainer's flags, and the command after `--`."""
-    words = list(arguments)
-    command: tuple[str, ...] = ()
-    if "--" in words:
-        cut = words.index("--")
-        words, command = words[:cut], tuple(words[cut + 1 :])
-        if not command:
-            reader.problems.append("arguments end with `--`: expected a command after it")
-    pairs: list[tuple[str, str | None]] = []
-    for word in words:
-        if word.startswith("--"):
-            name, given, value = word[2:].partition("=")
-            pairs.append((name, value if given else None))
-            if not name:
-                reader.problems.append(f"argument {word!r}: expected --name=value")
-        elif pairs and pairs[-1][1] is None:
-            pairs[-1] = (pairs[-1][0], word)
-        else:
-            reader.problems.append(
-                f"argument {word!r}: expected --name=value, --name value, or `--` before a command"
-            )
-    return Flags(pairs=tuple(pairs)), command
 
 
 def _tricky(path: str) -> bool:

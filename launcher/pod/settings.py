@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
 
-from launcher.pod.reading import Flags
+from launcher.pod.arguments import Flags
 
 
 class Runtime(StrEnum):

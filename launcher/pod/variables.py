@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from launcher.pod import arguments as command_line
 from launcher.pod.contradictions import contradictions
 from launcher.pod.outcome import SettingsError
-from launcher.pod.reading import Reader, parse_arguments
+from launcher.pod.reading import Reader
 from launcher.pod.settings import Peers, PeersFrom, Ports, Role, Runtime, Settings, Timing
 
 
@@ -38,7 +39,7 @@ def known(environ: Mapping[str, str] | None = None) -> Mapping[str, str]:
 
 
 def _settings(reader: Reader, arguments: Sequence[str], here: PurePosixPath) -> Settings:
-    flags, command = parse_arguments(reader, arguments)
+    flags, command = command_line.parse(arguments, reader.problems)
     command = _command(reader, command)
     runtime = _runtime(reader, command)
     role = reader.choice("LAUNCHER_ROLE", Role, default=Role.NODE)

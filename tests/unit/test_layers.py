@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 MODULES = sorted(ROOT.glob("launcher/**/*.py"))
 
 PURE = {
+    "launcher.pod.arguments",
     "launcher.pod.contradictions",
     "launcher.pod.discovery.podjson",
     "launcher.pod.layout",

@@ -1,0 +1,97 @@
+"""What a rehearsal runs: each pod's words, environment and directories."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from launcher.desk.rehearsal import JOB, Pod, Rehearsal, pods_of
+from launcher.pod.variables import read
+
+TOP = Path("/demo")
+STAND_IN = Path("/repository/examples/stand_in")
+ENVIRON = {"PATH": "/usr/bin", "HOME": "/home/somebody"}
+
+
+def rehearsal(*, pods: int = 3, passes: int = 10, port: int = 7164) -> Rehearsal:
+    return Rehearsal(directory=TOP, pods=pods, passes=passes, port=port)
+
+
+def pods(environ: dict[str, str] | None = None, **facts: int) -> tuple[Pod, ...]:
+    return pods_of(rehearsal(**facts), environ or ENVIRON, stand_in=STAND_IN, python="/venv/bin/python")
+
+
+@pytest.mark.parametrize(
+    ("count", "addresses"),
+    [
+        (1, ("127.0.1.1",)),
+        (3, ("127.0.1.1", "127.0.1.2", "127.0.1.3")),
+        (10, tuple(f"127.0.1.{number}" for number in range(1, 11))),
+    ],
+)
+def test_each_pod_has_an_address_of_its_own(count: int, addresses: tuple[str, ...]) -> None:
+    assert tuple(pod.address for pod in pods(pods=count)) == addresses
+
+
+def test_no_two_pods_share_a_directory_and_none_works_on_the_volume() -> None:
+    found = pods()
+    places = {path for pod in found for path in (pod.workdir, pod.stdout, pod.stderr)}
+    assert len(places) == 9
+    assert not any(path.is_relative_to(rehearsal().volume) for path in places)
+
+
+def test_the_launcher_is_started_by_its_command_with_the_flags_of_start_sh() -> None:
+    (pod,) = pods(pods=1, passes=4)
+    start_sh = (Path(__file__).parents[2] / "docker" / "start.sh").read_text()
+    assert pod.argv[:3] == ("/venv/bin/python", "-m", "launcher.pod")
+    assert {"--num_passes=4", "--config=./trainer_config.py", "--local=0"} <= set(pod.argv)
+    assert all(word.partition("=")[0] in start_sh for word in pod.argv[3:])
+
+
+def test_the_variables_are_the_seeds_and_where_the_peers_are() -> None:
+    (_, second, _) = pods(port=8000)
+    said = {name: value for name, value in second.env.items() if name not in ENVIRON}
+    assert said == {
+        "JOB_NAME": JOB,
+        "JOB_PATH": "/demo/volume",
+        "JOB_NAMESPACE": "default",
+        "TRAIN_CONFIG_DIR": "recommendation",
+        "CONF_PADDLE_NIC": "lo",
+        "CONF_PADDLE_PORT": "8000",
+        "CONF_PADDLE_PORTS_NUM": "2",
+        "CONF_PADDLE_PORTS_NUM_SPARSE": "2",
+        "CONF_PADDLE_GRADIENT_NUM": "3",
+        "LAUNCHER_PEERS": "static:127.0.1.1,127.0.1.2,127.0.1.3",
+        "LAUNCHER_STATUS_PORT": "8006",
+        "LAUNCHER_WORKDIR": "/demo/pods/127.0.1.2/root",
+        "POD_IP": "127.0.1.2",
+    }
+
+
+def test_the_stand_in_is_found_before_any_other_paddle() -> None:
+    assert pods()[0].env["PATH"] == "/repository/examples/stand_in:/usr/bin"
+    assert pods({"HOME": "/"})[0].env["PATH"].startswith("/repository/examples/stand_in:/")
+
+
+def test_nothing_of_a_job_around_the_rehearsal_reaches_the_pods() -> None:
+    around = {
+        "TRAINER_ID": "7",
+        "LAUNCHER_ROLE": "pserver",
+        "PADDLE_PORT": "1",
+        "KUBERNETES_SERVICE_HOST": "10.0.0.1",
+    }
+    found = pods({**ENVIRON, **around})[0].env
+    assert not set(around) & set(found)
+    assert found["HOME"] == "/home/somebody"
+
+
+def test_the_launcher_takes_what_it_is_told() -> None:
+    for pod in pods():
+        settings = read(pod.env, pod.argv[3:])
+        assert (settings.trainers, settings.address, str(settings.workdir)) == (3, pod.address, str(pod.workdir))
+        assert str(settings.job_dir) == str(rehearsal().job_dir)
+
+
+def test_every_port_that_a_pod_opens_is_known() -> None:
+    assert rehearsal(port=9000).ports == (9000, 9001, 9002, 9003, 9006)
