@@ -8,7 +8,10 @@ from collections.abc import Callable, MutableMapping, Sequence
 
 Tell = Callable[..., None]
 
-SECRET = re.compile(r"(--?[^=]*(?:passw|token|secret|credential|api_?key)[^=]*)=.*", re.IGNORECASE | re.DOTALL)
+SECRET = re.compile(
+    r"(--?[^=\s]*(?:passw|pwd|token|secret|credential|(?:api|access|private)[-_]?key)[^=\s]*[=\s]).*",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 def teller(put: Callable[[bytes], None], *, terminal: bool) -> Tell:
@@ -23,7 +26,8 @@ def teller(put: Callable[[bytes], None], *, terminal: bool) -> Tell:
 
     colours = terminal and not os.environ.get("NO_COLOR")
     last = structlog.dev.ConsoleRenderer(colors=colours) if terminal else structlog.processors.JSONRenderer()
-    processors = [structlog.processors.TimeStamper(fmt="iso", utc=True), _in_reading_order, last]
+    stamp = structlog.processors.TimeStamper(fmt="iso", utc=True)
+    processors: list[structlog.typing.Processor] = [stamp, _in_reading_order, last]
     log = structlog.wrap_logger(Lines(), processors=processors, wrapper_class=structlog.BoundLogger)
 
     def tell(event: str, **facts: object) -> None:
@@ -37,10 +41,10 @@ def _in_reading_order(_log: object, _method: str, facts: MutableMapping[str, obj
 
 
 def masked(argv: Sequence[str]) -> list[str]:
-    """Return a command line with the values of flags named like a secret hidden."""
+    """Return a command line with the values of flags named like a secret hidden, to the end of their words."""
     shown = []
     hide = False
     for word in argv:
-        shown.append("***" if hide else SECRET.sub(r"\1=***", word))
+        shown.append("***" if hide else SECRET.sub(r"\1***", word))
         hide = SECRET.fullmatch(word + "=") is not None and "=" not in word
     return shown

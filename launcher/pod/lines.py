@@ -15,28 +15,25 @@ class Lines:
         """Begin at the start of a line."""
         self._prefix = prefix
         self._limit = limit
-        self._rest: list[bytes] = []
-        self._held = 0
+        # Not a list of blocks: a progress bar writes millions of a few bytes before its first newline.
+        self._rest = bytearray()
 
     def feed(self, block: bytes) -> bytes:
         """Return the lines that this block completes; keep what comes after the last newline."""
-        end = block.rfind(b"\n") + 1
-        whole = b"".join((*self._rest, block[:end])) if end else b""
-        if end:
-            self._rest, self._held = [], 0
-            block = block[end:]
-        if block:
-            self._rest.append(block)
-            self._held += len(block)
-        out = self._mark(whole) if whole else b""
-        return out if self._held <= self._limit else out + self.rest()
+        end = block.rfind(b"\n")
+        out = b""
+        if end >= 0:
+            # One replace over the block is what makes 200 MB/s possible; a loop over lines makes 40.
+            more = block[:end].replace(b"\n", b"\n" + self._prefix) if self._prefix else block[:end]
+            out = b"".join((self._prefix, self._rest, more, b"\n"))
+            self._rest = bytearray()
+        self._rest += block[end + 1 :]
+        return out if len(self._rest) <= self._limit else out + self.rest()
 
     def rest(self) -> bytes:
         """Return the unfinished line, finished; nothing where there is none."""
-        held = b"".join(self._rest)
-        self._rest, self._held = [], 0
-        return self._mark(held + b"\n") if held else b""
-
-    def _mark(self, whole: bytes) -> bytes:
-        # One replace over the block is what makes 200 MB/s possible; a loop over lines makes 40.
-        return self._prefix + whole[:-1].replace(b"\n", b"\n" + self._prefix) + b"\n"
+        if not self._rest:
+            return b""
+        out = b"".join((self._prefix, self._rest, b"\n"))
+        self._rest = bytearray()
+        return out

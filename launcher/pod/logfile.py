@@ -13,12 +13,14 @@ from contextlib import suppress
 from pathlib import PurePosixPath
 
 from launcher.pod.events import Tell
+from launcher.pod.sink import Sink
 
 RETRY = 5.0
 GLANCE = 1.0
+PIECE = 256 * 1024  # at once, so that a slow volume is seen to move
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK: a FIFO that waits in the log's place must not hang the open.
-APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 class LogFile:
@@ -33,50 +35,94 @@ class LogFile:
         self._descriptor = -1
         self._again = 0.0
         self._looked = 0.0
-        self._lost = 0
+        self._troubled = False
+        self.lost = 0
 
     @property
     def path(self) -> str:
         """The file's path, for messages."""
         return str(self._root.joinpath(*self._parts))
 
-    def write(self, block: bytes) -> None:
-        """Append a block, or count it as lost."""
+    def write(self, block: memoryview) -> int:
+        """Append some of a block, or count it as lost."""
         now = time.monotonic()
         if self._descriptor < 0 and now < self._again:
-            self._lost += len(block)
-            return
-        rest = memoryview(block)
+            self.lost += len(block)
+            return len(block)
         try:
             self._open_if_needed(now)
-            while rest:
-                rest = rest[os.write(self._descriptor, rest) :]
+            written = os.write(self._descriptor, block[:PIECE])
         except OSError as error:
-            self._give_up(error, len(rest), now)
+            self._close()
+            self._again = now + self._retry
+            self.lost += len(block)
+            self._trouble(str(error))
+            return len(block)
+        self._well()
+        return written
+
+    def stands_still(self) -> None:
+        """Tell it; the thread that writes cannot, since it waits for the volume."""
+        self._trouble("the volume does not answer")
+
+    def goes_on(self, lost: int) -> bytes:
+        """Count what was dropped while the volume did not answer."""
+        self.lost += lost
+        return b""
+
+    def close(self) -> None:
+        """Close it: a network volume may tell only now that what was written did not arrive."""
+        if error := self._close():
+            self._trouble(str(error))
 
     def _open_if_needed(self, now: float) -> None:
         if self._descriptor >= 0 and now >= self._looked + GLANCE:
             self._looked = now
             if os.fstat(self._descriptor).st_nlink == 0:  # somebody removed it: make it anew
-                os.close(self._descriptor)
-                self._descriptor = -1
+                self._close()
         if self._descriptor < 0:
             self._descriptor = open_below(self._root, self._parts)
             self._looked = now
-            if self._lost:
-                self._tell("log_file_back", path=self.path, bytes_lost=self._lost)
-                self._lost = 0
 
-    def _give_up(self, error: OSError, lost: int, now: float) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
-        if not self._lost:
-            self._tell(
-                "log_file_trouble", path=self.path, error=str(error), meanwhile="the output goes to stdout only"
-            )
-        self._lost += lost
-        self._again = now + self._retry
+    def _close(self) -> OSError | None:
+        descriptor, self._descriptor = self._descriptor, -1
+        try:
+            if descriptor >= 0:
+                os.close(descriptor)
+        except OSError as error:
+            return error
+        return None
+
+    def _trouble(self, error: str) -> None:
+        if not self._troubled:
+            self._troubled = True
+            self._tell("log_file_trouble", path=self.path, error=error, meanwhile="the output goes to stdout only")
+
+    def _well(self) -> None:
+        if self._troubled:  # only now: a full volume can be opened, and does not take a byte
+            self._troubled = False
+            self._tell("log_file_back", path=self.path, bytes_lost=self.lost)
+            self.lost = 0
+
+
+class Log:
+    """A log file behind a queue, so that nobody waits for its volume."""
+
+    def __init__(self, file: LogFile, tell: Tell) -> None:
+        """Have the file made, even if nothing is ever written to it."""
+        self._file = file
+        self._tell = tell
+        self._sink = Sink(file, name=f"log {file.path}")
+        self.put = self._sink.put
+        self.put(b"")
+
+    def finish(self, until: float) -> None:
+        """Close the file, and tell what it lacks."""
+        done = self._sink.close(until)
+        if lost := self._sink.waiting + self._file.lost:
+            self._tell("log_file_incomplete", path=self._file.path, bytes_lost=lost)
+        elif not done:
+            self._tell("log_file_not_closed", path=self._file.path, error="the volume does not answer")
 
 
 def open_below(root: PurePosixPath, parts: Sequence[str]) -> int:

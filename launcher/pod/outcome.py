@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 TERMINATION_LIMIT = 4000  # Kubernetes cuts the message at 4,096 bytes
+SMALLEST_TAIL = 80
 
 
 class Code(IntEnum):
@@ -38,15 +39,16 @@ class Outcome:
 
     def message(self) -> str:
         """Return the termination message: the reason first, then as much of the log's end as fits."""
-        reason = _clip(self.reason.encode(errors="replace"), TERMINATION_LIMIT, keep_end=False)
+        reason = _clip(_utf8(self.reason), TERMINATION_LIMIT, keep_end=False)
         room = TERMINATION_LIMIT - len(reason) - len(_TAIL_TITLE)
-        if not self.tail.strip() or room < 80:
-            return reason.decode(errors="replace")
-        tail = _clip(self.tail.rstrip(), room // 3, keep_end=True)  # a bad byte grows to three
-        return reason.decode(errors="replace") + _TAIL_TITLE + tail.decode(errors="replace")
+        tail = _utf8(self.tail.decode(errors="replace")).strip()
+        if tail and room >= SMALLEST_TAIL:
+            reason += _TAIL_TITLE + _clip(tail, room, keep_end=True)
+        return reason.decode()
 
 
-_TAIL_TITLE = "\nthe last lines of its log:\n"
+_TAIL_TITLE = b"\nthe last lines of its log:\n"
+_CUT = b"..."
 
 
 class LauncherError(Exception):
@@ -117,7 +119,15 @@ def signal_name(signum: int) -> str:
         return f"signal {signum}"
 
 
+def _utf8(text: str) -> bytes:
+    return text.encode(errors="replace")
+
+
 def _clip(text: bytes, limit: int, *, keep_end: bool) -> bytes:
+    """Return as much of a text in UTF-8 as fits, cut between two characters."""
     if len(text) <= limit:
         return text
-    return b"..." + text[-(limit - 3) :] if keep_end else text[: limit - 3] + b"..."
+    room = limit - len(_CUT)
+    kept = text[-room:] if keep_end else text[:room]
+    whole = _utf8(kept.decode(errors="ignore"))
+    return _CUT + whole if keep_end else whole + _CUT

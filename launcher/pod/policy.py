@@ -73,8 +73,8 @@ def decide(children: Sequence[Child], stop: Stop | None, now: float, grace: floa
     cause = first_cause(children, stop)
     if cause is None or cause.at > now:
         return Step(until=None if cause is None else cause.at)
-    left = [child for child in children if child.left]
-    if all(child.killed is not None and now >= child.killed + PATIENCE for child in left):
+    left = [child for child in children if child.left and not _given_up(child, now)]
+    if not left:
         return Step(end=cause)
     signals = tuple((child.pid, signum) for child in left if (signum := _signal(child, now, grace)))
     return Step(signals=signals, until=min(_due(child, now, grace) for child in left))
@@ -113,6 +113,10 @@ def _success(children: Sequence[Child]) -> Cause | None:
     if any(child.code != 0 for child in awaited):
         return None
     return Cause(at=max(child.ended for child in awaited), code=0, reason="every trainer of this pod is done")
+
+
+def _given_up(child: Child, now: float) -> bool:
+    return child.killed is not None and now >= child.killed + PATIENCE
 
 
 def _signal(child: Child, now: float, grace: float) -> int:

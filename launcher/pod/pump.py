@@ -10,6 +10,7 @@ import fcntl
 import os
 import select
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -44,17 +45,22 @@ class Pump:
         os.close(self.write_end)
         self._thread.start()
 
-    def finish(self, timeout: float) -> None:
-        """Take what is in the pipe now that the child is gone, and stop."""
+    def finish(self, until: float) -> None:
+        """Take what is in the pipe now that the child is gone, and stop; wait for that no longer than given."""
+        if not self._thread.ident:  # its child could not be started
+            for descriptor in (self.write_end, self._read, self._finish):
+                os.close(descriptor)
+            return
         os.eventfd_write(self._finish, 1)
-        if self._thread.ident:  # its child may never have started
-            self._thread.join(timeout)
+        self._thread.join(max(0.0, until - time.monotonic()))
+        if not self._thread.is_alive():
+            os.close(self._finish)
 
     def _run(self) -> None:
         if self._pump_until_finish():
             self._pump_the_rest()
-        if self._lines:
-            self._out(self._lines.rest())
+        if self._lines and (rest := self._lines.rest()):
+            self._out(rest)
         os.close(self._read)
 
     def _pump_until_finish(self) -> bool:
@@ -82,4 +88,5 @@ class Pump:
         self.tail = (self.tail + block[-TAIL:])[-TAIL:]
         if self._log:
             self._log(block)
-        self._out(self._lines.feed(block) if self._lines else block)
+        if out := self._lines.feed(block) if self._lines else block:
+            self._out(out)

@@ -15,6 +15,7 @@ from launcher.pod.outcome import SettingsError
 from launcher.pod.settings import Role
 
 HOSTNAME_LIMIT = 63  # a longer pod name is cut to this where it becomes the host's
+SHOWN = 5  # of many that are waited for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,11 +124,13 @@ def settle(
     """Return the roster when every group is complete, else for whom to wait and why."""
     if me is None:
         return Waiting(reason="this pod is not listed yet under " + groups[role].selector)
+    if not (job_uid or me.owner):
+        return Waiting(reason=f"this pod ({me.name}) has no controller: expected it to be made by a Job")
     found: dict[Role, tuple[Peer, ...]] = {}
     reasons, running = [], []
     for key, group in groups.items():
         owner = (job_uid or me.owner) if key is role else newest_owner(seen[key])
-        ours = [pod for pod in seen[key] if pod.owner == owner]
+        ours = [pod for pod in seen[key] if owner and pod.owner == owner]
         live = [pod for pod in ours if pod.live]
         running += [(pod.phase, pod.address) for pod in live]
         if len(live) == group.expected and _indexes_differ(live):
@@ -144,9 +147,14 @@ def settle(
 
 
 def newest_owner(seen: Iterable[Seen]) -> str:
-    """Return the UID of the newest Job that still has a pod to come or running."""
-    here = [pod for pod in seen if pod.owner and not pod.over]
-    return max(here, key=lambda pod: (pod.created, pod.owner)).owner if here else ""
+    """Return the UID of the newest Job that still has a pod to come or running; a Job is as old as its oldest pod."""
+    here: set[str] = set()
+    began: dict[str, str] = {}
+    for pod in seen:
+        began[pod.owner] = min(began.get(pod.owner, pod.created), pod.created)
+        if pod.owner and not pod.over:
+            here.add(pod.owner)
+    return max(here, key=lambda owner: (began[owner], owner), default="")
 
 
 _APART = "expected one pod to a node (a hostPort, or anti-affinity), or no hostNetwork"
@@ -187,6 +195,8 @@ def _missing(group: Group, ours: Collection[Seen], live: Collection[Seen]) -> st
     why = [
         f"{pod.name} {pod.why or 'is ' + pod.phase}" for pod in sorted(here, key=lambda pod: pod.name) if not pod.live
     ]
+    if len(why) > SHOWN:
+        why[SHOWN:] = [f"and {len(why) - SHOWN} more"]
     if len(here) < group.expected:
         why.append(f"{len(here)} pods exist, {group.expected} expected by {group.counted_by}")
     return f"{count}: " + "; ".join(why)

@@ -6,115 +6,151 @@ takes something again: what comes meanwhile is dropped and counted. So it can st
 
 from __future__ import annotations
 
-import os
-import select
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from typing import Protocol
 
 LIMIT = 4 * 1024 * 1024
 PATIENCE = 1.0
+COST = 128  # what a queued block costs beside its bytes: a million of one byte each must not pass for one megabyte
+
+
+class Place(Protocol):
+    """Where a sink's blocks go; only the sink's own thread writes, and may wait there for ever."""
+
+    def write(self, block: memoryview) -> int:
+        """Take some of a block, as little as shows that the reader moves, and return how much."""
+
+    def stands_still(self) -> None:
+        """Hear that nothing was taken for a while, so that what comes now is dropped; do not wait."""
+
+    def goes_on(self, lost: int) -> bytes:
+        """Return the words that go out where so many bytes were dropped; do not wait."""
+
+    def close(self) -> None:
+        """Take leave."""
 
 
 class Sink:
     """A bounded queue of blocks, and the thread that writes them."""
 
-    def __init__(
-        self,
-        write: Callable[[bytes], None],
-        *,
-        name: str,
-        limit: int = LIMIT,
-        patience: float = PATIENCE,
-        dropped: Callable[[int], bytes] = lambda lost: b"",
-    ) -> None:
-        """Start the thread; `dropped` makes the words that go out where something was lost."""
-        self._write = write
+    def __init__(self, place: Place, *, name: str, limit: int = LIMIT, patience: float = PATIENCE) -> None:
+        """Start the thread."""
+        self._place = place
         self._limit = limit
         self._patience = patience
-        self._dropped = dropped
-        self._queue: deque[bytes] = deque()
+        self._queue: deque[bytes | None] = deque()  # the block being written stays in it; None is the end
         self._held = 0
+        self._written = 0  # of the block being written
         self._taken = 0
-        self._busy = False
-        self._changed = threading.Condition()
-        self._stuck = False
-        self.lost = 0
+        self._still_at = -1  # what `taken` was when the place was found to stand still
+        self._mid_line = False
         self._untold = 0
+        self.lost = 0
+        self._changed = threading.Condition()
         threading.Thread(target=self._drain, name=name, daemon=True).start()
+
+    @property
+    def waiting(self) -> int:
+        """The bytes that are not written yet."""
+        with self._changed:
+            return sum(len(block) for block in self._queue if block) - self._written
 
     def put(self, block: bytes) -> None:
         """Queue a block; wait while the queue is full and moving, drop the block when it stands still."""
-        if not block:
-            return
         with self._changed:
-            if self._held and self._held + len(block) > self._limit and not self._moves(len(block)):
-                self.lost += len(block)
-                self._untold += len(block)
-                return
-            if self._untold:
-                self._append(self._dropped(self._untold))
-                self._untold = 0
-            self._append(block)
-            self._changed.notify_all()
+            # Once something was dropped, all is until the place moves: one gap, not a sieve.
+            self._take_in(block, fits=not self._in_gap() and self._wait(lambda: self._has_room(len(block))))
 
-    def flush(self, timeout: float) -> bool:
-        """Wait until all is written; return whether it was, and give up early when nothing moves."""
-        until = time.monotonic() + timeout
+    def put_now(self, block: bytes) -> None:
+        """Queue a block without ever waiting, for the few words of a thread that must not."""
         with self._changed:
-            while (self._queue or self._busy) and not self._stuck:
-                if not self._changed.wait(until - time.monotonic()):
-                    return False
-            return not (self._queue or self._busy)
+            self._take_in(block, fits=not self._in_gap() and self._held < 2 * self._limit)
 
-    def _append(self, block: bytes) -> None:
-        self._queue.append(block)
-        self._held += len(block)
+    def flush(self, until: float) -> bool:
+        """Wait until all is written; give up when nothing moves, or at the time given; return whether it was."""
+        with self._changed:
+            return self._wait(lambda: not self._queue, until)
 
-    def _moves(self, size: int) -> bool:
-        """Wait for room; return whether there is some, in the end."""
-        while self._held and self._held + size > self._limit:
-            taken = self._taken
-            if self._stuck:
+    def close(self, until: float) -> bool:
+        """Flush, and end the thread."""
+        with self._changed:
+            self._own_up()
+            self._append(None)
+        return self.flush(until)
+
+    def _has_room(self, size: int) -> bool:
+        return not self._held or self._held + size + COST <= self._limit
+
+    def _in_gap(self) -> bool:
+        return bool(self._untold) and self._taken == self._still_at
+
+    def _wait(self, good: Callable[[], bool], until: float = float("inf")) -> bool:
+        """Wait until it is good, for as long as the place takes anything; return whether it is."""
+        while not good():
+            taken, left = self._taken, until - time.monotonic()
+            if taken == self._still_at or left <= 0:
                 return False
-            if not self._changed.wait(self._patience) and taken == self._taken:
-                self._stuck = True
-                return False
+            if not self._changed.wait(min(self._patience, left)) and taken == self._taken and left > self._patience:
+                self._still_at = taken
+                self._place.stands_still()
         return True
 
+    def _take_in(self, block: bytes, *, fits: bool) -> None:
+        if fits:
+            self._own_up()
+            self._append(block)
+        else:
+            self._untold += len(block)
+            self.lost += len(block)
+
+    def _own_up(self) -> None:
+        """Tell how much was dropped, on a line of its own."""
+        if self._untold:
+            words = self._place.goes_on(self._untold)
+            self._untold = 0
+            if words:
+                self._append(b"\n" + words if self._mid_line else words)
+
+    def _append(self, block: bytes | None) -> None:
+        self._queue.append(block)
+        if block:
+            self._held += len(block) + COST
+            self._mid_line = not block.endswith(b"\n")
+        self._changed.notify_all()
+
     def _drain(self) -> None:
-        while True:
-            with self._changed:
-                while not self._queue:
-                    self._changed.wait()
-                block = self._queue.popleft()
-                self._busy = True
+        while (block := self._next()) is not None:
             self._write(block)
-            with self._changed:
-                self._busy = self._stuck = False
-                self._held -= len(block)
-                self._taken += 1
-                self._changed.notify_all()
+            self._done(len(block) + COST if block else 0)
+        self._place.close()
+        self._done(0)
 
+    def _next(self) -> bytes | None:
+        with self._changed:
+            while not self._queue:
+                self._changed.wait()
+            return self._queue[0]
 
-class Stream:
-    """Writes to a descriptor that others share; a reader that went away is no failure of the job."""
-
-    def __init__(self, descriptor: int) -> None:
-        """Take a descriptor that is already open."""
-        self._descriptor = descriptor
-        self.closed = False
-
-    def write(self, block: bytes) -> None:
-        """Write all of a block, however long the reader takes."""
+    def _write(self, block: bytes) -> None:
         rest = memoryview(block)
-        while rest and not self.closed:
-            try:
-                rest = rest[os.write(self._descriptor, rest) :]
-            except BlockingIOError:  # whoever started the launcher left it non-blocking
-                poll = select.poll()
-                poll.register(self._descriptor, select.POLLOUT)
-                poll.poll()
-            except OSError:
-                self.closed = True
+        while True:  # once for an empty block too: it opens a file that nothing may ever be written to
+            taken = self._place.write(rest)
+            rest = rest[taken:]
+            if not rest:
+                return
+            if taken:
+                self._taken += 1
+                self._written += taken
+
+    def _done(self, cost: int) -> None:
+        with self._changed:
+            self._queue.popleft()
+            self._held -= cost
+            self._taken += 1
+            self._written = 0
+            if not self._queue:
+                self._own_up()
+            self._changed.notify_all()

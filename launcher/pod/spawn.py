@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -35,8 +36,11 @@ def spawn(
     `files` says which of the launcher's descriptors the child has as which; call it from the main thread only,
     since the tie to the parent is one to the parent's thread.
     """
+    if not argv[0]:
+        raise StartError(_why(argv[0], errno.ENOENT, env))
     actions = [(os.POSIX_SPAWN_DUP2, ours, theirs) for theirs, ours in (files or {}).items()]
     place = {"setsid": True} if own_session else {"setpgroup": 0}
+    env = tether.without_coercion(env)
     tied = os.getpid() != 1
     told, report = os.pipe()
     try:
@@ -63,8 +67,8 @@ def _tied(report: int, argv: Sequence[str]) -> list[str]:
     return [sys.executable, "-I", "-S", tether.__file__, str(os.getpid()), str(report), *argv]
 
 
-def _why(program: str, errno: int, env: Mapping[str, str]) -> str:
-    reason = os.strerror(errno)
+def _why(program: str, number: int, env: Mapping[str, str]) -> str:
+    reason = os.strerror(number)
     if "/" in program:
         return f"cannot start {program!r}: {reason}; is it in the image, executable, and of this machine's kind?"
     return f"cannot start {program!r}: {reason} on PATH={env.get('PATH', '')}; is it in the image?"

@@ -15,7 +15,8 @@ from launcher.pod.plan import Plan
 from launcher.pod.policy import Cause
 from launcher.pod.roster import Roster
 from launcher.pod.settings import Settings
-from launcher.pod.sink import Sink, Stream
+from launcher.pod.sink import Sink
+from launcher.pod.stream import Stream, same
 
 TERMINATION_LOG = Path("/dev/termination-log")
 LAST_WORDS = 1.0
@@ -34,16 +35,17 @@ class Story:
     @cached_property
     def out(self) -> Sink:
         """Where the children's output goes."""
-        return Sink(Stream(1).write, name="stdout", dropped=_dropped)
+        return Sink(Stream(1), name="stdout")
 
     @cached_property
     def _err(self) -> Sink:
-        return Sink(Stream(2).write, name="stderr", dropped=_dropped)
+        # Where both are one pipe, an event must not come out in the middle of a child's line.
+        return self.out if same(1, 2) else Sink(Stream(2), name="stderr")
 
     @cached_property
     def tell(self) -> Tell:
         """Tell one event."""
-        return teller(self._err.put, terminal=os.isatty(2))
+        return teller(self._err.put_now, terminal=os.isatty(2))
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -77,15 +79,11 @@ class Story:
         message = outcome.message()
         with suppress(OSError):
             self._termination_log.open("r+b").close()  # made by the kubelet, or not there
-            self._termination_log.write_text(message, errors="replace")
+            self._termination_log.write_text(message, encoding="utf-8", errors="replace")
         if "out" in self.__dict__:
-            self.out.flush(LAST_WORDS)
+            self.out.flush(time.monotonic() + LAST_WORDS)
         if outcome.code:
-            self._err.put(f"start_paddle: {message}\n".encode(errors="replace"))
+            self._err.put_now(f"start_paddle: {message}\n".encode(errors="replace"))
         facts = {"reason": outcome.reason, "code": int(outcome.code), "rank": self.rank, "seconds": self._seconds}
         self.tell("launcher_finished", **facts)
-        self._err.flush(LAST_WORDS)
-
-
-def _dropped(lost: int) -> bytes:
-    return f"[launcher] {lost} bytes were dropped here: nobody read them\n".encode()
+        self._err.flush(time.monotonic() + LAST_WORDS)

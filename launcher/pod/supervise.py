@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from launcher.pod import policy
 from launcher.pod.inbox import HALTING, STOPPING, Ended, Event, Halted, Inbox, Told
@@ -109,16 +110,24 @@ def _look(children: Sequence[Child]) -> tuple[Child, ...]:
 def _pass_on(signum: int, children: Sequence[Child], manners: Manners) -> None:
     """Give a signal to every child; what stops a job stops the launcher with it, as a shell above it expects."""
     left = [child.pid for child in children if child.left]
-    if signum in HALTING:
-        if os.getpid() == 1:
-            return  # the kernel lets none of them stop a process 1
-        # A group without a shell above it in its session ignores the terminal's own three.
-        _signal_all(left, signal.SIGSTOP)
-        os.kill(os.getpid(), signal.SIGSTOP)
-        signum = signal.SIGCONT  # this line is reached once somebody continued the launcher
-    _signal_all(left, signum)
     if signum == signal.SIGCONT:
         manners.continued()
+    _signal_all(left, signum)
+    # A group without a shell above it in its session is not stopped by the terminal's own three.
+    stopping = [pid for pid in left if signum in HALTING and _leaves_to_kernel(pid, signum)]
+    if stopping and os.getpid() != 1:  # the kernel lets none of the three stop a process 1
+        _signal_all(stopping, signal.SIGSTOP)
+        os.kill(os.getpid(), signal.SIGSTOP)  # whoever continues the launcher is heard like any other signal
+
+
+def _leaves_to_kernel(pid: int, signum: int) -> bool:
+    """Return whether a process neither catches, nor ignores, nor blocks a signal."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return True
+    masks = [line.split()[1] for line in status.splitlines() if line.startswith(("SigBlk", "SigIgn", "SigCgt"))]
+    return not any(int(mask, 16) >> (signum - 1) & 1 for mask in masks)
 
 
 def _signal_all(groups: Sequence[int], signum: int) -> None:

@@ -16,7 +16,7 @@ PURE = {
     "launcher.pod.arguments",
     "launcher.pod.contradictions",
     "launcher.pod.discovery.podjson",
-    "launcher.pod.layout",
+    "launcher.pod.discovery.rights",
     "launcher.pod.lines",
     "launcher.pod.outcome",
     "launcher.pod.plan",
@@ -28,6 +28,9 @@ PURE = {
     "launcher.pod.runtimes.fleet",
     "launcher.pod.runtimes.v1",
     "launcher.pod.settings",
+    "launcher.pod.staging.layout",
+    "launcher.pod.staging.links",
+    "launcher.pod.staging.marker",
     "launcher.pod.usage",
     "launcher.pod.variables",
 }
@@ -98,4 +101,4 @@ def test_nothing_goes_through_a_shell() -> None:
 
 def test_the_kubernetes_package_is_imported_only_where_the_api_is_used() -> None:
     users = {name_of(path) for path in MODULES if any(within(each, "kubernetes") for each in imports_of(path))}
-    assert users <= {"launcher.pod.discovery.api", "launcher.desk.api"}
+    assert users <= {"launcher.pod.discovery.account", "launcher.pod.discovery.api", "launcher.desk.api"}

@@ -1,7 +1,7 @@
 import pytest
 
-from launcher.pod.layout import find_shard
 from launcher.pod.outcome import ShardError
+from launcher.pod.staging.layout import find_shard
 
 NONE: tuple[str, ...] = ()
 

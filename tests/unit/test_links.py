@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launcher.pod.links import Link, leaving
+from launcher.pod.staging.links import Link, leaving
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,10 @@ def test_data_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
-    [(["--pods", "0"], "0: expected 1 to 100"), (["--passes", "ten"], "invalid whole number value: 'ten'")],
+    [
+        (["--pods", "0"], "'0': expected a whole number from 1 to 100"),
+        (["--passes", "ten"], "'ten': expected a whole number from 1 to 10000"),
+    ],
 )
 def test_a_number_that_cannot_be_is_told(words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):

@@ -1,4 +1,4 @@
-"""The Kubernetes API as pods use it: GET alone, by the account's credentials, raw JSON, TLS always verified.
+"""The Kubernetes API as a pod uses it: GET alone, by its own account, raw JSON, TLS always verified.
 
 Only the credentials and the transport of the `kubernetes` package serve here: its object models cost 188 MB
 for 1,000 pods, and its Watch knows no back-off and no time-out.
@@ -6,50 +6,35 @@ for 1,000 pods, and its Watch knows no back-off and no time-out.
 
 from __future__ import annotations
 
-import os
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import tenacity
 import urllib3
-from kubernetes.client.configuration import Configuration
 from kubernetes.client.exceptions import ApiException
 from kubernetes.client.rest import RESTClientObject
-from kubernetes.config.config_exception import ConfigException
-from kubernetes.config.incluster_config import InClusterConfigLoader
-from kubernetes.utils.keepalive import tcp_keepalive_socket_options
 
 from launcher.pod.discovery import podjson, rights
-from launcher.pod.outcome import ApiError, SettingsError
+from launcher.pod.discovery.account import Account, Trouble, said
+from launcher.pod.outcome import ApiError
 
-ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 LIST_LIMIT = 512 << 20  # 60,000 pods
 STATUS_LIMIT = 64 << 10
 UNAUTHORIZED_TRIES = 6
-# Nothing in the request can get better by itself.
+# Nothing in such a request can get better by itself.
 HOPELESS = frozenset({400, 405, 406, 415, 422})
 
 # Half of each wait is fixed and half is luck: 0.1 to 0.2 s at first, 5 to 10 s at last. So many pods that lose
-# the API together come back apart, and a server that fails at once is asked ten times in 20 s, not 40,000.
+# the API together come back apart, and a server that fails at once is asked ten times in 20 s, not 50,000.
 BACK_OFF = tenacity.wait_exponential(multiplier=0.1, max=5) + tenacity.wait_random_exponential(multiplier=0.1, max=5)
 
 
-class Trouble(Exception):
-    """The API cannot serve at the moment; `after` is the number of seconds that it asks for."""
-
-    def __init__(self, text: str, after: float = 0.0) -> None:
-        super().__init__(text)
-        self.after = after
-
-
 class Unauthorized(Trouble):
-    """The token is not accepted: it may have been rotated."""
+    """The token is not accepted: it may have been renewed."""
 
 
 class Gone(Trouble):
@@ -73,11 +58,22 @@ class Limits:
 class Api:
     """One API server, and who asks it."""
 
+    account: Account
     rest: RESTClientObject
-    loader: InClusterConfigLoader
     namespace: str
     limits: Limits
     streams: set[urllib3.BaseHTTPResponse] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, account: Account, namespace: str, limits: Limits) -> Api:
+        """Return the API that the account leads to; nothing is sent yet."""
+        rest = RESTClientObject(account.configuration)
+        return cls(account=account, rest=rest, namespace=namespace or account.namespace(), limits=limits)
+
+    @property
+    def pods_path(self) -> str:
+        """The path of the pods in the job's namespace."""
+        return f"/api/v1/namespaces/{quote(self.namespace, safe='')}/pods"
 
     def document(self, path: str, query: Mapping[str, str], stop: threading.Event) -> bytes:
         """Return the whole answer."""
@@ -112,13 +108,13 @@ class Api:
             stop=tenacity.stop_after_attempt(UNAUTHORIZED_TRIES) | tenacity.stop_when_event_set(stop),
             wait=BACK_OFF,
             sleep=tenacity.sleep_using_event(stop),
-            before_sleep=lambda _: self._reload(),
+            before_sleep=lambda _: self.account.reload(),
             reraise=True,
         )
         try:
             response = again(self._ask, path, query, headers)
         except Unauthorized as error:
-            raise ApiError(f"{error}: expected a valid service account token in the pod") from error
+            raise ApiError(f"{error}: expected a valid token in {self.account.directory / 'token'}") from error
         self.streams.add(response)
         try:
             yield response
@@ -127,14 +123,15 @@ class Api:
             response.close()
 
     def _ask(self, path: str, query: Mapping[str, str], headers: Mapping[str, str]) -> urllib3.BaseHTTPResponse:
-        host = self.rest.configuration.host
+        host = self.account.configuration.host
         url = f"{host}{path}?{urlencode(query)}"
-        asked = {"Accept": "application/json", "User-Agent": "paddle-launcher", **headers, **self._credentials()}
+        asked = {"Accept": "application/json", "User-Agent": "paddle-launcher", **headers, **self.account.header()}
         waits = (self.limits.connect, self.limits.silence)
         try:
-            response = self.rest.request("GET", url, headers=asked, _request_timeout=waits).response
+            answer = self.rest.request("GET", url, headers=asked, _request_timeout=waits)  # type: ignore[no-untyped-call]
         except (ApiException, urllib3.exceptions.HTTPError, OSError) as error:
-            raise Trouble(f"the Kubernetes API at {host} cannot be reached: {_said(error)}") from error
+            raise Trouble(f"the Kubernetes API at {host} cannot be reached: {said(error)}") from error
+        response: urllib3.BaseHTTPResponse = answer.response
         if response.status != 200:
             try:
                 _refuse(response, self.namespace)
@@ -142,60 +139,12 @@ class Api:
                 response.close()
         return response
 
-    def _credentials(self) -> dict[str, str]:
-        try:
-            token = self.rest.configuration.get_api_key_with_prefix("BearerToken") or ""
-        except (ConfigException, OSError, ValueError) as error:
-            raise Trouble(f"the service account's token cannot be read: {_said(error)}") from error
-        # A line's end or another stray character would be refused with the token in the error's text.
-        return {"Authorization": " ".join(token.split()).encode("ascii", "replace").decode()}
-
-    def _reload(self) -> None:
-        try:
-            self.loader.load_and_set(self.rest.configuration)
-        except (ConfigException, OSError, ValueError) as error:
-            raise Trouble(f"the service account's token cannot be read: {_said(error)}") from error
-
-
-def connect(
-    namespace: str, *, account: Path = ACCOUNT, environ: Mapping[str, str] = os.environ, limits: Limits | None = None
-) -> Api:
-    """Return the API that the pod's own service account leads to; nothing is sent yet."""
-    loader = InClusterConfigLoader(
-        token_filename=str(account / "token"), cert_filename=str(account / "ca.crt"), environ=environ
-    )
-    configuration = Configuration()
-    configuration.retries = False  # the retries are tenacity's
-    configuration.socket_options = tcp_keepalive_socket_options(idle=5, interval=2, count=3)
-    try:
-        loader.load_and_set(configuration)
-    except (ConfigException, OSError, ValueError) as error:
-        raise ApiError(
-            f"the Kubernetes API cannot be asked: {_said(error)} Expected a service account in {account} "
-            "(automountServiceAccountToken: true), or LAUNCHER_PEERS=dns:NAME, which needs none"
-        ) from error
-    return Api(
-        rest=RESTClientObject(configuration),
-        loader=loader,
-        namespace=namespace or _own_namespace(account),
-        limits=limits or Limits(),
-    )
-
-
-def _own_namespace(account: Path) -> str:
-    try:
-        return (account / "namespace").read_text().strip()
-    except (OSError, ValueError) as error:
-        raise SettingsError(
-            [f"JOB_NAMESPACE is not set: expected it, since {account / 'namespace'} cannot be read"]
-        ) from error
-
 
 def _refuse(response: urllib3.BaseHTTPResponse, namespace: str) -> None:
-    said = podjson.message(_reading(lambda: response.read(STATUS_LIMIT)))
-    text = f"the Kubernetes API answers {response.status}: {said}"
+    why = podjson.message(_reading(lambda: response.read(STATUS_LIMIT)))
+    text = f"the Kubernetes API answers {response.status}: {why}"
     if response.status == 403:
-        raise ApiError(rights.missing(said, namespace))
+        raise ApiError(rights.missing(why, namespace))
     if response.status in HOPELESS:
         raise ApiError(text)
     kind = {401: Unauthorized, 410: Gone}.get(response.status, Trouble)
@@ -207,10 +156,4 @@ def _reading(read: Callable[[], bytes]) -> bytes:
     try:
         return read()
     except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
-        raise Trouble(f"the Kubernetes API breaks off: {_said(error)}") from error
-
-
-def _said(error: Any) -> str:
-    """Return an error's own words, without what differs from one time to the next."""
-    text = error.reason if isinstance(error, ApiException) else str(error)
-    return podjson.sentence(re.sub(r" object at 0x[0-9a-f]+", "", str(text))) or type(error).__name__
+        raise Trouble(f"the Kubernetes API breaks off: {said(error)}") from error

@@ -108,12 +108,13 @@ def _take(inbox: Inbox[State], wait: float) -> list[News[State]]:
     """Return all that has come, so that a thousand changes are judged once; nothing when the wait is over."""
     batch: list[News[State]] = []
     try:
-        batch.append(inbox.get(timeout=max(0.0, wait)))
-        while wait > 0:
+        if wait > 0:
+            batch.append(inbox.get(timeout=wait))
+        while batch:
             batch.append(inbox.get_nowait())
     except queue.Empty:
-        return batch
-    return []
+        pass
+    return batch
 
 
 def _sort(batch: list[News[State]], known: dict[str, State], troubles: dict[str, str]) -> None:

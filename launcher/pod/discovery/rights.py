@@ -42,6 +42,6 @@ def missing(said: str, namespace: str) -> str:
     home, account = found.groups() if found else (namespace, "default")
     role = ROLE.format(namespace=namespace, account=account, home=home)
     return (
-        f"the Kubernetes API refuses to show this job's pods: {said}. Let someone who may give rights in the namespace "
-        f"{namespace} save these lines as role.yaml and run `kubectl apply -f role.yaml`:\n{role}"
+        f"the Kubernetes API refuses to show this job's pods: {said}. Let someone who may give rights in the "
+        f"namespace {namespace} save these lines as role.yaml and run `kubectl apply -f role.yaml`:\n{role}"
     )

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 import tenacity
 
 from launcher.pod.discovery import podjson
-from launcher.pod.discovery.api import BACK_OFF, Api, Gone, Trouble
+from launcher.pod.discovery.account import Trouble
+from launcher.pod.discovery.api import BACK_OFF, Api, Gone
 from launcher.pod.roster import Seen
 
 LINE_LIMIT = 8 << 20  # etcd takes no object over 1.5 MiB
@@ -19,7 +20,7 @@ LIVED = 5.0  # a watch that lasted so long was no failure
 
 
 class Fruitless(Trouble):
-    """A watch that was opened ended at once, or in a way that means to list again."""
+    """A watch was opened, and ended at once."""
 
 
 @dataclass(slots=True)
@@ -72,11 +73,10 @@ def _wait(state: tenacity.RetryCallState) -> float:
 
 
 def _follow(api: Api, selector: str, known: Known, stop: threading.Event) -> Iterator[tuple[Seen, ...]]:
-    path = f"/api/v1/namespaces/{api.namespace}/pods"
+    path = api.pods_path
     if not known.version:
         _list(known, api.document(path, {"labelSelector": selector}, stop))
         yield known.all
-    began, version = time.monotonic(), known.version
     query = {
         "labelSelector": selector,
         "watch": "true",
@@ -86,20 +86,26 @@ def _follow(api: Api, selector: str, known: Known, stop: threading.Event) -> Ite
     }
     try:
         with api.stream(path, query, stop) as read:
-            yield known.all
-            for some in lines(read):
-                if _apply(some, known):
-                    yield known.all
+            yield known.all  # the API serves again, which ends a trouble
+            yield from _changes(read, known)
     except Gone:
         known.version = ""
         raise
+
+
+def _changes(read: Callable[[], bytes], known: Known) -> Iterator[tuple[Seen, ...]]:
+    began, version = time.monotonic(), known.version
+    why = "it was closed"
+    try:
+        for some in lines(read):
+            if _apply(some, known):
+                yield known.all
+    except Gone:
+        raise
     except Trouble as error:
-        if known.version == version and time.monotonic() - began < LIVED:
-            raise
-        if time.monotonic() == began:
-            raise error
+        why = str(error)
     if known.version == version and time.monotonic() - began < LIVED:
-        raise Fruitless("the Kubernetes API closes the watch at once")
+        raise Fruitless(f"a watch ended at once: {why}")
 
 
 def _list(known: Known, text: bytes) -> None:
@@ -116,8 +122,7 @@ def _apply(some: list[bytes], known: Known) -> bool:
     for line in some:
         change = podjson.changed(line)
         if change is None or change.kind == "ERROR":
-            known.version = ""
-            raise Fruitless("the Kubernetes API ends the watch: " + podjson.message(line))
+            raise Gone(f"the Kubernetes API ends the watch: {podjson.message(line)}")
         if change.kind in ("ADDED", "MODIFIED", "DELETED"):
             pod = podjson.seen(change.pod)
             known.pods.pop(pod.name, None)

@@ -13,9 +13,10 @@ HOPS = 40  # as many as Linux follows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """A symbolic link: what it says, and whether it is the image's own, which may lead anywhere."""
+    """A symbolic link: what it says, its path for messages, and whether it is the image's own, which may leave."""
 
     target: str
+    where: str = ""
     trusted: bool = False
 
 

@@ -5,7 +5,6 @@ Nothing is changed here. What the system refuses becomes a `ShardError` that nam
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 from collections.abc import Iterator, Sequence
@@ -15,6 +14,7 @@ from enum import Enum
 from pathlib import Path
 
 from launcher.pod.outcome import ShardError
+from launcher.pod.staging.refusal import naming, shown
 
 DEPTH = 100  # each level holds descriptors open, and a process may have few of them
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
@@ -37,6 +37,7 @@ class Dir:
     fd: int
     path: str
     trusted: bool = False
+    depth: int = 0
     without: frozenset[str] = frozenset()
 
 
@@ -57,16 +58,6 @@ class Found:
     def path(self) -> str:
         """The path for messages."""
         return f"{self.at.path}/{self.name}"
-
-
-@contextmanager
-def naming(path: str, advice: str = "") -> Iterator[None]:
-    """Turn what the system refuses into a sentence with the path, the reason, and what to do."""
-    try:
-        yield
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        raise ShardError(f"{shown(path)}: {reason}; {advice or _advice(error.errno)}") from error
 
 
 @contextmanager
@@ -96,8 +87,10 @@ def directory(path: Path, *, trusted: bool = False, advice: str = "") -> Iterato
 def inside(parent: Dir, name: str, advice: str = "") -> Iterator[Dir]:
     """Open a directory in a directory."""
     path = f"{parent.path}/{name}"
+    if parent.depth == DEPTH:
+        raise ShardError(f"{shown(path)}: expected at most {DEPTH} directories in each other; pack the deepest")
     with opened(path, DIRECTORY, name=name, at=parent.fd, advice=advice) as fd:
-        yield Dir(fd=fd, path=path, trusted=parent.trusted)
+        yield Dir(fd=fd, path=path, trusted=parent.trusted, depth=parent.depth + 1)
 
 
 @contextmanager
@@ -119,7 +112,7 @@ def format_of(parent: Dir, name: str) -> int:
 def names(parent: Dir) -> tuple[str, ...]:
     """Return the names in a directory."""
     with naming(parent.path):
-        return tuple(os.listdir(parent.fd))
+        return tuple(os.listdir(parent.fd))  # noqa: PTH208  # by descriptor, which no Path has
 
 
 def laid_over(dirs: Sequence[Dir]) -> dict[str, Found]:
@@ -139,8 +132,6 @@ def walk(dirs: Sequence[Dir], above: str = "") -> Iterator[tuple[str, Found]]:
         path = above + found.name
         yield path, found
         if found.kind is Kind.DIRECTORY:
-            if path.count("/") >= DEPTH:
-                raise ShardError(f"{shown(found.path)}: expected at most {DEPTH} directories in each other; pack it")
             with all_inside(found) as below:
                 yield from walk(below, path + "/")
 
@@ -154,11 +145,6 @@ def kind_of(mode: int, path: str) -> Kind:
             f"{shown(path)} is {_SPECIAL.get(stat.S_IFMT(mode), 'of a kind unknown')}: "
             "expected only files, directories and links; remove it"
         ) from None
-
-
-def shown(path: str) -> str:
-    """Return a path as a message can have it: unprintable characters and foreign bytes as escapes."""
-    return path if path.isprintable() else repr(path)
 
 
 def _lay(below: Found | None, entry: os.DirEntry[str], at: Dir) -> Found:
@@ -187,17 +173,3 @@ _SPECIAL = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
-
-
-def _advice(number: int | None) -> str:
-    if number in (errno.ENOSPC, errno.EDQUOT):
-        return "expected room for all of it: free some, or raise the size or the ephemeral-storage limit"
-    if number in (errno.EACCES, errno.EPERM):
-        return f"expected it open to user {os.geteuid()}: change its mode or owner, or the pod's runAsUser or fsGroup"
-    if number in (errno.ELOOP, errno.ENOTDIR):
-        return "links are not followed here: expected a plain file or directory"
-    if number == errno.EROFS:
-        return "expected a place that this pod may write to: mount a volume there, or set LAUNCHER_WORKDIR"
-    if number in (errno.ENOENT, errno.ESTALE):
-        return "expected it to stay while it is copied: start the job again when nothing changes it"
-    return "check the volume or disk that it is on, then start the job again"

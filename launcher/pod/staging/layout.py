@@ -1,6 +1,6 @@
 """Where a rank's shard is on the volume, decided from the directories that are there.
 
-No I/O here. Two layouts: `<rank>/data` and `data/<rank>`; one of them, complete, or a sentence that says what is wrong.
+No I/O here. Two layouts: `<rank>/data` and `data/<rank>`; one of them, complete, or a sentence about what is wrong.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def find_shard(
     if wrong:
         pattern = "<rank>/data" if by_rank else "data/<rank>"
         raise ShardError(
-            f"{job_dir}/{pattern}: {wrong}; expected one shard for each of the {trainers} trainers (0 to {trainers - 1}), "
+            f"{job_dir}/{pattern}: {wrong}; expected one shard for each trainer, 0 to {trainers - 1}, "
             f"as {counted_by} says: split the data into {trainers}, or start as many trainers as there are shards"
         )
     return (str(rank), "data") if by_rank else ("data", str(rank))

@@ -1,0 +1,1 @@
+"""What runs at the desk: it starts launchers, and never imports what runs inside of a pod."""

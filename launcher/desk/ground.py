@@ -1,0 +1,99 @@
+"""Makes the ground for a rehearsal: a directory of its own, the example's files, data in shards, ports that are free.
+
+Nothing is ever removed that an earlier rehearsal did not make.
+"""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from launcher.desk.rehearsal import Pod, Rehearsal
+
+MARKER = ".paddle-launcher-demo"
+NEEDED = ("paddle", "trainer_config.py", "make_data.py")
+
+
+class NotReady(Exception):
+    """The rehearsal cannot begin, for a reason that a sentence tells."""
+
+
+def find_stand_in(root: Path) -> Path:
+    """Return the example that stands in for Paddle."""
+    found = root / "examples" / "stand_in"
+    missing = [name for name in NEEDED if not (found / name).is_file()]
+    if missing:
+        raise NotReady(
+            f"{found} does not hold {' and '.join(missing)}: expected the current directory to be the repository's "
+            "root, where examples/stand_in stands in for Paddle; change to it and try again"
+        )
+    return found
+
+
+def check_ports(
+    addresses: Sequence[str],
+    ports: Sequence[int],
+    *,
+    listen: Callable[[tuple[str, int]], socket.socket] = socket.create_server,
+) -> None:
+    """Refuse a port that is taken: the pserver's own word on it would come late and short."""
+    for address in addresses:
+        for port in ports:
+            try:
+                listen((address, port)).close()
+            except OSError as error:
+                raise NotReady(_why_not(address, port, error)) from error
+
+
+def _why_not(address: str, port: int, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"{address}:{port} is taken by another program: choose other ports with --port"
+    if error.errno == errno.EACCES:
+        return f"{address}:{port} may not be opened by this user: choose a port of 1024 or more with --port"
+    return f"{address}:{port} cannot be opened: {error.strerror}; on Linux, all of 127.0.0.0/8 is the machine itself"
+
+
+def clear(directory: Path, *, keep: bool) -> None:
+    """Make the directory anew; the last rehearsal's is removed, or moved aside."""
+    try:
+        if directory.exists() and not _is_ours(directory):
+            raise NotReady(
+                f"{directory} holds something that no rehearsal made: nothing in it was touched; "
+                "name an empty or a new one with --directory"
+            )
+        if keep and directory.exists():
+            directory.rename(_aside(directory))
+        if directory.exists():
+            shutil.rmtree(directory)
+        directory.mkdir(parents=True)
+        (directory / MARKER).write_text("Made by launcher.desk.local, which may remove this directory.\n")
+    except OSError as error:
+        raise NotReady(f"{directory} cannot be made anew: {error.strerror} ({error.filename})") from error
+
+
+def _is_ours(directory: Path) -> bool:
+    return directory.is_dir() and ((directory / MARKER).is_file() or not any(directory.iterdir()))
+
+
+def _aside(directory: Path) -> Path:
+    number = 1
+    while (aside := directory.with_name(f"{directory.name}.{number}")).exists():
+        number += 1
+    return aside
+
+
+def furnish(rehearsal: Rehearsal, pods: Sequence[Pod], stand_in: Path) -> None:
+    """Lay out the volume as the seeds have it, and a directory for each pod."""
+    rehearsal.config_dir.mkdir(parents=True)
+    shutil.copy(stand_in / "trainer_config.py", rehearsal.config_dir)
+    for pod in pods:
+        pod.workdir.mkdir(parents=True)
+    words = (sys.executable, stand_in / "make_data.py", rehearsal.job_dir, f"--shards={rehearsal.pods}")
+    made = subprocess.run(words, stderr=subprocess.PIPE, text=True, check=False)
+    if made.returncode:
+        raise NotReady(f"{stand_in / 'make_data.py'} ended with {made.returncode}:\n{made.stderr}")

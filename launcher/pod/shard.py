@@ -1,0 +1,163 @@
+"""What is staged into the working directory, and in which order: the job's files, then this rank's data.
+
+Plain blocking I/O for a thread that may be abandoned at any moment: a later start goes on or begins anew.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from launcher.pod.events import Tell
+from launcher.pod.outcome import ShardError
+from launcher.pod.roster import Roster
+from launcher.pod.settings import Role, Settings
+from launcher.pod.staging.copying import Census, Copier
+from launcher.pod.staging.filecopy import Read
+from launcher.pod.staging.layout import NUMBER, find_shard
+from launcher.pod.staging.placing import Place
+from launcher.pod.staging.tree import Dir, directory, format_of, inside, names
+
+WORKDIR = "expected the working directory to be there: create it in the image, or set LAUNCHER_WORKDIR"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shard:
+    """What `./data` was made of: its last source, where there is one, and how much it holds."""
+
+    source: str = ""
+    files: int = 0
+    bytes: int = 0
+
+
+def stage(
+    settings: Settings,
+    roster: Roster,
+    tell: Tell,
+    *,
+    every: float = 5.0,
+    clock: Callable[[], float] = time.monotonic,
+    read: Read = os.readv,
+    rename: Callable[[Path, Path], None] = os.rename,
+    remove: Callable[[Path], None] = shutil.rmtree,
+) -> Shard:
+    """Copy the job's files and this rank's data from the volume, or raise a ShardError that says why not."""
+    if settings.job_path is None or settings.plain_init:
+        return Shard()
+    begun = clock()
+    copier = Copier(tell=tell, every=every, clock=clock, read=read)
+    place = Place(workdir=Path(settings.workdir), copier=copier, rename=rename, remove=remove)
+    with ExitStack() as stack:
+        work = stack.enter_context(directory(place.workdir, trusted=True, advice=WORKDIR))
+        job = _job(settings, stack)
+        config = _config(settings, job, stack)
+        config_data = _data_of(config, stack)
+        if config:
+            _stage_files(place, config, config_data)
+        if settings.role is Role.PSERVER:
+            return Shard()
+        shard = _shard(settings, roster.rank, job, stack)
+        if not shard:
+            tell("no_shard", looked_in=_looked_in(settings, roster.rank))
+        sources = tuple(each for each in (config_data, shard) if each)
+        if not sources:
+            return Shard()
+        census = _stage_data(place, work, sources)
+    done = Shard(source=sources[-1].path, files=census.files, bytes=census.bytes)
+    tell("staged", **asdict(done), seconds=round(clock() - begun, 3))
+    return done
+
+
+def _stage_files(place: Place, config: Dir, data: Dir | None) -> None:
+    # As the shell's `cp -rf dir/* .` does, names with a dot in front are passed over.
+    hidden = {name for name in names(config) if name.startswith(".")} | ({"data"} if data else set())
+    seen = Dir(fd=config.fd, path=config.path, without=frozenset(hidden))
+    staged = place.staging("files", config.path)
+    place.copier.assemble((seen,), staged)
+    place.merge(staged)
+
+
+def _stage_data(place: Place, work: Dir, sources: tuple[Dir, ...]) -> Census:
+    under = place.underlay()
+    staged = place.staging("data", *(source.path for source in sources))
+    with ExitStack() as stack:
+        if under:
+            below = stack.enter_context(inside(work, under.name))
+            sources = (below, *sources)
+        census = place.copier.assemble(sources, staged)
+    place.put(staged)
+    return census
+
+
+def _job(settings: Settings, stack: ExitStack) -> Dir | None:
+    """Open the job's directory on the volume; it need not be there before something is looked for in it."""
+    advice = "expected the directory that JOB_PATH names: is the volume mounted?"
+    volume = stack.enter_context(directory(Path(str(settings.job_path)), advice=advice))
+    if not format_of(volume, settings.job):
+        return None
+    return stack.enter_context(inside(volume, settings.job))
+
+
+def _config(settings: Settings, job: Dir | None, stack: ExitStack) -> Dir | None:
+    if settings.config_dir is None:
+        return None
+    if job is None:
+        raise ShardError(f"{settings.job_dir} does not exist: expected the job's directory, with its files in it")
+    advice = f"expected a directory with the job's files, as TRAIN_CONFIG_DIR={settings.config_dir} says"
+    found = job
+    for part in settings.config_dir.parts:
+        found = stack.enter_context(inside(found, part, advice))
+    return found
+
+
+def _data_of(config: Dir | None, stack: ExitStack) -> Dir | None:
+    if config is None or not stat.S_ISDIR(format_of(config, "data")):
+        return None
+    return stack.enter_context(inside(config, "data"))
+
+
+def _looked_in(settings: Settings, rank: int) -> list[str]:
+    return [f"{settings.job_dir}/{rank}/data", f"{settings.job_dir}/data/{rank}"]
+
+
+def _shard(settings: Settings, rank: int, job: Dir | None, stack: ExitStack) -> Dir | None:
+    if job is None:
+        return None
+    way = find_shard(
+        rank,
+        settings.trainers,
+        job_dir=job.path,
+        counted_by=settings.counted_by,
+        by_rank=tuple(name for name in _numbers(job) if _has_data(job, name)),
+        under_data=_numbers_in_data(job),
+    )
+    found = job
+    for part in way:
+        found = stack.enter_context(inside(found, part))
+    return found if way else None
+
+
+def _numbers(parent: Dir) -> tuple[str, ...]:
+    # A link counts as there: it is refused when it is opened, and does not look like a shard that is missing.
+    kinds = (stat.S_IFDIR, stat.S_IFLNK)
+    return tuple(name for name in names(parent) if NUMBER.fullmatch(name) and format_of(parent, name) in kinds)
+
+
+def _has_data(job: Dir, name: str) -> bool:
+    if format_of(job, name) == stat.S_IFLNK:
+        return True
+    with inside(job, name) as rank:
+        return format_of(rank, "data") in (stat.S_IFDIR, stat.S_IFLNK)
+
+
+def _numbers_in_data(job: Dir) -> tuple[str, ...]:
+    if not format_of(job, "data"):
+        return ()
+    with inside(job, "data") as data:
+        return _numbers(data)

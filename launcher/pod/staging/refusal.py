@@ -1,0 +1,44 @@
+"""What the system refuses, said as a sentence: the path, the reason, what to do."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from launcher.pod.outcome import ShardError
+
+
+@contextmanager
+def naming(path: str, advice: str = "") -> Iterator[None]:
+    """Turn what the system refuses into a sentence with the path, the reason, and what to do.
+
+    The advice that is given stands where something is not there, or not what it should be.
+    """
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise ShardError(f"{shown(path)}: {reason}; {_advice(error.errno, advice)}") from error
+
+
+def shown(path: str) -> str:
+    """Return a path as a message can have it: unprintable characters and foreign bytes as escapes."""
+    return path if path.isprintable() else repr(path)
+
+
+def _advice(number: int | None, where_absent: str) -> str:
+    if where_absent and number in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+        return where_absent
+    if number in (errno.ENOSPC, errno.EDQUOT):
+        return "expected room for all of it: free some, or raise the size or the ephemeral-storage limit"
+    if number in (errno.EACCES, errno.EPERM):
+        return f"expected it open to user {os.geteuid()}: change its mode or owner, or the pod's runAsUser or fsGroup"
+    if number in (errno.ELOOP, errno.ENOTDIR):
+        return "links are not followed here: expected a plain file or directory"
+    if number == errno.EROFS:
+        return "expected a place that this pod may write to: mount a volume there, or set LAUNCHER_WORKDIR"
+    if number in (errno.ENOENT, errno.ESTALE):
+        return "expected it to stay while it is copied: start the job again when nothing changes it"
+    return "check the volume or disk that it is on, then start the job again"

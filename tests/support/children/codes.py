@@ -1,0 +1,32 @@
+"""Runs a shell for each exit code and each deadly signal under one supervision after the other; tells what came out."""
+
+import os
+import signal
+
+from launcher.pod import supervise
+from launcher.pod.inbox import Inbox
+from launcher.pod.settings import Role
+from launcher.pod.supervise import Start
+
+HARMLESS = {"SIGCHLD", "SIGCONT", "SIGURG", "SIGWINCH", "SIGSTOP", "SIGTSTP", "SIGTTIN", "SIGTTOU"}
+inbox = Inbox()
+
+
+def outcome(script: str) -> int:
+    argv = ["/bin/sh", "-c", f"ulimit -c 0; {script}"]
+    settings = {
+        "setsid": True,
+        "setsigmask": [],
+        "setsigdef": signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP},
+    }
+    start = Start(
+        name="shell", role=Role.TRAINER, spawn=lambda: os.posix_spawn(argv[0], argv, os.environ, **settings)
+    )
+    return supervise.run([start], inbox, grace=1).code
+
+
+for code in range(256):
+    print("exit", code, outcome(f"exit {code}"))
+for number in sorted(signal.valid_signals()):
+    if not (isinstance(number, signal.Signals) and number.name in HARMLESS):
+        print("death", int(number), outcome(f"kill -{int(number)} $$"))
