@@ -14,7 +14,7 @@ import trustme
 
 from bench.lives import Ground, job
 from bench.processes import AS_PROCESS_ONE, Unheard
-from tests.support.apiserver import ApiServer, Handler, serving
+from tests.support.apiserver import ApiServer, serving
 from tests.support.pods import JOB
 
 ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -45,8 +45,6 @@ def cluster(ground: Ground) -> Iterator[Cluster]:
     authority = trustme.CA()
     account = ground.directory / "account"
     account.mkdir()
-    # As the real server does: else each answer is 40 ms late, between Nagle's algorithm and the delayed ACK.
-    Handler.disable_nagle_algorithm = True
     with ExitStack() as stack:
         api = stack.enter_context(contextmanager(serving)(ApiServer(), authority))
         env = api.environ(account, authority)

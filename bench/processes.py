@@ -77,8 +77,20 @@ class Life:
         pid = self.pid
         begun = time.monotonic()
         os.kill(pid, signal.SIGTERM)
-        self.process.wait(PATIENCE)
-        return time.monotonic() - begun
+        return self.ended() - begun
+
+    def ended(self) -> float:
+        """Wait for the end, and return when it was; `Popen.wait` with a time-out would only look now and then."""
+        watched = os.pidfd_open(self.process.pid)
+        try:
+            ready, _, _ = select.select([watched], [], [], PATIENCE)
+        finally:
+            os.close(watched)
+        at = time.monotonic()
+        if not ready:
+            raise Unheard(f"a process did not end in {PATIENCE:g} s")
+        self.process.wait()
+        return at
 
 
 @contextmanager

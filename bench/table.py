@@ -24,7 +24,9 @@ def table(rows: Sequence[Row]) -> str:
 def missed(rows: Sequence[Row]) -> str:
     """Return a sentence for each goal that is missed, or one that says that none is."""
     found = dict.fromkeys(map(_sentence, (row for row in rows if row.missed)))
-    return "\n".join(f"- {sentence}" for sentence in found) or "Every goal that was measured is held."
+    measured = any(row.ours is not None for row in rows)
+    held = "Every goal that was measured is held." if measured else "Nothing was measured."
+    return "\n".join(f"- {sentence}" for sentence in found) or held
 
 
 def inserted(page: str, text: str) -> str:
@@ -41,7 +43,7 @@ def _without_echo(rows: Sequence[Row]) -> list[tuple[Row, bool]]:
 
 def _cells(each: tuple[Row, bool]) -> tuple[str, ...]:
     row, first = each
-    ratio = f"{row.ratio:.3g}x" if row.ratio is not None else ""
+    ratio = "" if row.ratio is None else _times(row.ratio)
     peer = _figure(row.peer, row.unit) or (row.note if row.ours else "")
     ours = _figure(row.ours, row.unit) or row.note
     if not first:
@@ -58,6 +60,10 @@ def _figure(figure: Figure | None, unit: str) -> str:
     if figure.constructed:
         return f"{_number(figure.median)} {unit}, by construction"
     return f"{f'{_number(figure.median)} {unit}'.strip()} ({_number(figure.low)} to {_number(figure.high)})"
+
+
+def _times(ratio: float) -> str:
+    return f"1/{1 / ratio:.0f}" if 0 < ratio < 0.1 else f"{ratio:.0f}x" if ratio >= 10 else f"{ratio:.2g}x"
 
 
 def _number(value: float) -> str:

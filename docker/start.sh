@@ -3,13 +3,12 @@
 # when nobody says otherwise.
 #
 # It works in the directory it lies in, /root in the image. The job's files, $JOB_PATH/$JOB_NAME/$TRAIN_CONFIG_DIR/*,
-# are copied there by start_paddle itself, which LAUNCHER_WORKDIR tells where: verified, and by the rules for data.
+# are copied there by start_paddle itself, which LAUNCHER_WORKDIR tells where (a manifest may say another place): verified, and by the rules for data.
 # `exec`, so that the launcher becomes process 1: it gets the kubelet's signals, and its exit code is the pod's.
 set -eu
 
 CDPATH='' cd -- "$(dirname -- "$0")"
-LAUNCHER_WORKDIR=$(pwd)
-export LAUNCHER_WORKDIR
+export LAUNCHER_WORKDIR="${LAUNCHER_WORKDIR:-$(pwd)}"
 
 for python in /opt/launcher/bin/python python3 python; do
     if command -v "$python" >/dev/null 2>&1; then

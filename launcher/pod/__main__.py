@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
-from launcher.pod import init, launch, outcome
+from launcher.pod import init, outcome
 from launcher.pod.inbox import Inbox
 from launcher.pod.outcome import LauncherError, Outcome
 from launcher.pod.settings import Settings
@@ -47,7 +47,8 @@ def live(settings: Settings, inbox: Inbox, story: Story) -> Outcome:
     if settings.plain_init:
         return story.of_init(init.run(settings.command, inbox, grace=settings.timing.grace))
 
-    from launcher.pod.discovery import meet  # from here on it is a job: a plain init pays for none of this
+    from launcher.pod import launch  # from here on it is a job: a plain init pays for none of this
+    from launcher.pod.discovery import meet
     from launcher.pod.identity import write_identity
     from launcher.pod.runtimes import plan_for
     from launcher.pod.shard import stage

@@ -13,8 +13,9 @@ def write_identity(settings: Settings, roster: Roster, tell: Tell, *, root: Path
     """Write both files where `/` is this pod's own; a read-only one is no failure, the environment says the same."""
     if not settings.owns_root or roster.role is Role.PSERVER:
         return
-    for name, value in {"trainer_id": roster.rank, "trainer_count": len(roster.trainers)}.items():
+    files = (("trainer_id", roster.rank, "TRAINER_ID"), ("trainer_count", len(roster.trainers), "TRAINERS"))
+    for name, value, instead in files:
         try:
             (root / name).write_text(f"{value}\n")
         except OSError as error:
-            tell("identity_file_not_written", path=str(root / name), error=error.strerror, instead=name.upper())
+            tell("identity_file_not_written", path=str(root / name), error=error.strerror, instead=instead)

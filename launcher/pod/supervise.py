@@ -31,9 +31,13 @@ class Start:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manners:
-    """How signals are taken: which ones end the children, and what follows when a child is stopped or continued."""
+    """How signals are taken: which ones end the children, and what follows when a child is stopped or continued.
+
+    A group without a shell above it in its session is not stopped by the terminal's own three: it is halted by force.
+    """
 
     stopping: tuple[int, ...] = STOPPING
+    halting: tuple[int, ...] = HALTING
     halted: Callable[[Halted], None] = lambda event: None
     continued: Callable[[], None] = lambda: None
 
@@ -113,10 +117,9 @@ def _pass_on(signum: int, children: Sequence[Child], manners: Manners) -> None:
     if signum == signal.SIGCONT:
         manners.continued()
     _signal_all(left, signum)
-    # A group without a shell above it in its session is not stopped by the terminal's own three.
-    stopping = [pid for pid in left if signum in HALTING and _leaves_to_kernel(pid, signum)]
-    if stopping and os.getpid() != 1:  # the kernel lets none of the three stop a process 1
-        _signal_all(stopping, signal.SIGSTOP)
+    forced = [pid for pid in left if signum in manners.halting and _leaves_to_kernel(pid, signum)]
+    if forced and os.getpid() != 1:  # the kernel lets none of the three stop a process 1
+        _signal_all(forced, signal.SIGSTOP)
         os.kill(os.getpid(), signal.SIGSTOP)  # whoever continues the launcher is heard like any other signal
 
 

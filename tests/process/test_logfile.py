@@ -121,7 +121,7 @@ def test_a_volume_that_begins_to_refuse_is_tried_again(tmp_path: Path, told: Tol
         volume.refuses = 0
         write(log, b"three\n")
         log.close()
-        assert volume.files["/".join(PARTS)] == b"one\nthree\n"
+        assert volume.read("/".join(PARTS)) == b"one\nthree\n"
     assert told.names() == ["log_file_trouble", "log_file_back"]
     assert os.strerror(number) in told[0][1]["error"]
 
@@ -220,7 +220,7 @@ def test_a_volume_that_hangs_is_told_and_so_is_its_return_with_what_was_lost(tmp
     with hanging_volume(tmp_path) as volume:
         log = Log(log_on(tmp_path, told), told)
         log.put(b"before\n")
-        wait_until(lambda: volume.files.get("/".join(PARTS)) == b"before\n")
+        wait_until(lambda: volume.read("/".join(PARTS)) == b"before\n")
         with volume.hanging():
             for _ in range(20):
                 log.put(b"x" * 999_999 + b"\n")
@@ -237,7 +237,7 @@ def test_a_volume_that_hangs_is_told_and_so_is_its_return_with_what_was_lost(tmp
         wait_until(lambda: "log_file_back" in told.names())
         log.put(b"after\n")
         log.finish(time.monotonic() + 10)
-        kept = volume.files["/".join(PARTS)]
+        kept = volume.read("/".join(PARTS))
         assert kept.endswith(b"\nafter\n")
         backs = [facts["bytes_lost"] for name, facts in told if name == "log_file_back"]
         rest = [facts["bytes_lost"] for name, facts in told if name == "log_file_incomplete"]
@@ -255,17 +255,17 @@ def test_what_a_hanging_volume_never_took_is_told_at_the_end_which_does_not_wait
 
 
 def test_a_log_that_cannot_be_closed_in_time_is_told(tmp_path: Path, told: Told) -> None:
-    with hanging_volume(tmp_path) as volume:
+    with hanging_volume(tmp_path, flushes=True) as volume:
         log = Log(log_on(tmp_path, told), told)
         log.put(b"kept\n")
-        wait_until(lambda: volume.files.get("/".join(PARTS)) == b"kept\n")
+        wait_until(lambda: volume.read("/".join(PARTS)) == b"kept\n")
         with volume.hanging():
             log.finish(time.monotonic() + 0.2)
     assert told.names() == ["log_file_not_closed"]
 
 
 def test_an_error_that_a_network_volume_keeps_for_the_close_is_told(tmp_path: Path, told: Told) -> None:
-    with hanging_volume(tmp_path) as volume:
+    with hanging_volume(tmp_path, flushes=True) as volume:
         log = log_on(tmp_path, told)
         write(log, b"lost after all\n")
         volume.refuses_close = errno.EDQUOT
@@ -274,7 +274,8 @@ def test_an_error_that_a_network_volume_keeps_for_the_close_is_told(tmp_path: Pa
     assert os.strerror(errno.EDQUOT) in told[0][1]["error"]
 
 
-# From here on whole launchers: whatever the volume does, the child ends, its words are on stdout, its code is the pod's.
+# From here on whole launchers: whatever the volume does, the child ends, its words are on stdout, and its code is
+# the pod's.
 
 SAY_AND_END = """
 say(b"".join(b"line %d\\n" % number for number in range(20_000)))
@@ -316,7 +317,7 @@ def test_a_volume_that_hangs_from_the_start_stops_neither_child_nor_stdout_nor_t
     job.output.mkdir(parents=True)
     with hanging_volume(job.output) as volume, volume.hanging():
         # The launcher is gone although one of its threads waited for the volume: such a wait can be killed.
-        assert ends_well_but_for_its_log(job) == ["log_file_incomplete"]
+        assert ends_well_but_for_its_log(job) == ["log_file_trouble", "log_file_incomplete"]
 
 
 GO_ON = """
@@ -334,7 +335,7 @@ def test_a_volume_that_begins_to_hang_stops_neither_children_nor_stdout_nor_the_
     job.output.mkdir(parents=True)
     with hanging_volume(job.output) as volume:
         life = job.start(GO_ON, job.top / "go", job.top / "gone", children=children)
-        wait_until(lambda: volume.files.get("node_0/train.log") == b"first\n")
+        wait_until(lambda: volume.read("node_0/train.log") == b"first\n")
         with volume.hanging():
             (job.top / "go").touch()
             out = all_of(life)

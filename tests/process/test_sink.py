@@ -87,7 +87,8 @@ def test_what_is_put_comes_out_in_order_and_whole(tmp_path: Path) -> None:
     assert (sink.waiting, sink.lost) == (0, 0)
 
 
-def test_a_slow_reader_that_moves_loses_nothing_however_long_one_block_takes_it(pipe: Pipe) -> None:
+def test_a_slow_reader_that_moves_loses_nothing_however_long_the_pipe_or_one_block_lasts_it(pipe: Pipe) -> None:
+    fcntl.fcntl(pipe.write, fcntl.F_SETPIPE_SZ, 65536)  # takes this reader more than its patience
     sink = Sink(Stream(pipe.write), name="out", limit=PAGE, patience=0.5)
     got: list[bytes] = []
     pace = threading.Event()
@@ -99,7 +100,7 @@ def test_a_slow_reader_that_moves_loses_nothing_however_long_one_block_takes_it(
 
     reader = threading.Thread(target=read_slowly)
     reader.start()
-    blocks = [bytes([65 + number]) * 100_000 for number in range(3)]  # each takes the reader a second
+    blocks = [bytes([65 + number]) * 100_000 for number in range(3)]
     for block in blocks:
         sink.put(block)
     pace.set()
@@ -152,6 +153,14 @@ def test_drops_are_told_on_a_line_of_their_own_even_amid_a_line_and_at_the_very_
     assert b"x\n[launcher] " in got
     assert got.endswith(b"nobody read them\n")
     assert sink.waiting == 0
+
+
+def test_a_reader_that_comes_back_after_the_end_still_hears_what_was_dropped(pipe: Pipe) -> None:
+    sink = Sink(Stream(pipe.write), name="out", limit=1000, patience=0.05)
+    for _ in range(20):
+        sink.put(b"x" * 1000)
+    assert not sink.close(soon())
+    assert pipe.until(b"nobody read them\n")
 
 
 def test_a_reader_that_moved_and_stands_still_again_is_given_its_patience_again(pipe: Pipe) -> None:
@@ -313,6 +322,25 @@ def test_standard_output_that_does_not_block_carries_everything(job: Job) -> Non
     got = all_of(life)
     assert life.end() == 7
     assert got == job.log().read_bytes()
+
+
+EVENTS_AMID_A_LINE = """
+from launcher.pod.outcome import Outcome
+from launcher.pod.story import Story
+story = Story()
+story.out.put(b"x" * 1_000_000 + b"\\n")
+for number in range(50):
+    story.tell("amid", number=number)
+story.end(Outcome(code=0, reason="done"))
+"""
+
+
+def test_an_event_waits_for_the_end_of_a_line_that_its_pipe_is_still_taking() -> None:
+    argv = [sys.executable, "-c", EVENTS_AMID_A_LINE]
+    done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=20, check=True)
+    line, *events_told = done.stdout.splitlines()
+    assert line == b"x" * 1_000_000
+    assert [event[:13] for event in events_told] == [b'{"timestamp":'] * 51
 
 
 SHARED = ("/bin/sh", "-c", 'exec "$@" 2>&1', "sh")

@@ -41,7 +41,9 @@ def listener(request: pytest.FixtureRequest) -> Iterator[Life]:
         assert life.end() == 143
 
 
-@pytest.mark.parametrize("signum", [each for each in CATCHABLE if each != signal.SIGTERM], ids=lambda each: str(int(each)))
+@pytest.mark.parametrize(
+    "signum", [each for each in CATCHABLE if each != signal.SIGTERM], ids=lambda each: str(int(each))
+)
 def test_every_catchable_signal_is_passed_on_once(listener: Life, signum: int) -> None:
     listener.send(signum)
     assert listener.line() == str(int(signum))
@@ -108,8 +110,19 @@ def test_in_a_job_both_term_and_interrupt_are_a_stop(lives: Lives, signum: int, 
     life = lives.start(*child("listener.py", 0), env={"LAUNCHER_RUNTIME": "env", "POD_IP": "127.0.0.1"})
     assert life.line() == "ready"
     life.send(signum)
-    assert set(life.rest()) <= {"15", "18"}, "the children are told to end by SIGTERM, whatever the launcher was told by"
+    assert set(life.rest()) <= {"15", "18"}, (
+        "the children are told to end by SIGTERM, whatever the launcher was told by"
+    )
     assert life.end() == code
+
+
+def test_the_first_word_to_stop_is_the_one_that_counts(lives: Lives) -> None:
+    env = {"LAUNCHER_RUNTIME": "env", "POD_IP": "127.0.0.1", "LAUNCHER_GRACE": "0.3"}
+    life = lives.start(*child("deaf.py"), env=env)
+    life.line()
+    life.send(signal.SIGTERM)
+    life.send(signal.SIGINT)
+    assert life.end() == 143
 
 
 def test_in_a_job_the_other_signals_are_passed_on(lives: Lives) -> None:
@@ -176,7 +189,9 @@ def _orphanage(life: Life) -> psutil.Process:
 
 @BOTH
 @pytest.mark.parametrize("code", [0, 8])
-def test_what_a_child_leaves_behind_neither_holds_the_end_nor_stays(lives: Lives, process_one: bool, code: int) -> None:
+def test_what_a_child_leaves_behind_neither_holds_the_end_nor_stays(
+    lives: Lives, process_one: bool, code: int
+) -> None:
     if process_one:
         need_namespace()
     life = lives.start(*child("leaver.py", code), process_one=process_one, env={"LAUNCHER_GRACE": "20"})
@@ -204,6 +219,17 @@ def test_without_a_terminal_a_stop_signal_stops_the_children_too_until_they_are_
     wait_until(lambda: state(life.pid) == state(process.pid) == STOPPED)
     life.send(signal.SIGCONT)
     wait_until(lambda: {state(life.pid), state(process.pid)} == {"S"})
+
+
+def test_process_1_stops_nothing_that_nobody_could_continue(lives: Lives) -> None:
+    need_namespace()
+    life = lives.start(*shell("echo ready; read word; echo $word"), process_one=True)
+    assert life.line() == "ready"
+    life.send(signal.SIGTSTP)
+    assert life.process.stdin
+    os.write(life.process.stdin.fileno(), b"word\n")
+    assert life.line() == "word"
+    assert life.end() == 0
 
 
 def test_a_child_that_handles_a_stop_signal_decides_for_itself(lives: Lives) -> None:

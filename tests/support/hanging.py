@@ -25,11 +25,11 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class HangingVolume:
-    """Takes directories and files that are written to; files are found in `files` by their names."""
+    """Takes directories and files that are written to."""
 
-    def __init__(self, where: Path) -> None:
+    def __init__(self, where: Path, *, flushes: bool) -> None:
         self.where = where
-        self.files: dict[str, bytearray] = {}
+        self._files: dict[str, bytearray] = {}
         self.refuses = 0  # the errno of every write and every new file
         self.refuses_close = 0
         self._nodes = {1: (stat.S_IFDIR | 0o755, "")}
@@ -50,18 +50,24 @@ class HangingVolume:
             OPEN: lambda node, said: bytes(16),
             OPENDIR: lambda node, said: bytes(16),
             WRITE: self._write,
-            FLUSH: lambda node, said: self._fail(self.refuses_close) if self.refuses_close else b"",
+            FLUSH: lambda node, said: self._flush() if flushes else self._fail(errno.ENOSYS),
             RELEASE: lambda node, said: b"",
             RELEASEDIR: lambda node, said: b"",
         }
         self._thread = threading.Thread(target=self._serve)
         self._thread.start()
+        (where / "first").touch()  # now the kernel knows whether to flush
+        del self._files["first"]
 
     @contextmanager
     def hanging(self) -> Iterator[None]:
         """Answer nothing as long as the body runs."""
         with self._turn:
             yield
+
+    def read(self, name: str) -> bytes:
+        """Return what a file holds, nothing where there is none."""
+        return bytes(self._files.get(name, b""))
 
     def close(self) -> None:
         os.eventfd_write(self._over, 1)
@@ -92,6 +98,9 @@ class HangingVolume:
     def _fail(self, number: int) -> bytes:
         raise OSError(number, os.strerror(number))
 
+    def _flush(self) -> bytes:
+        return self._fail(self.refuses_close) if self.refuses_close else b""
+
     def _init(self, _node: int, _said: bytes) -> bytes:
         big_writes = 1 << 5
         return struct.pack("IIIIHHIIHHI28x", 7, 31, 0, big_writes, 12, 9, MAX_WRITE, 1, 0, 0, 0)
@@ -108,7 +117,7 @@ class HangingVolume:
         self._nodes[child] = (mode, path)
         self._children[node, name[:-1].decode()] = child
         if stat.S_ISREG(mode):
-            self.files[path] = bytearray()
+            self._files[path] = bytearray()
         return self._entry(child)
 
     def _entry(self, node: int) -> bytes:
@@ -116,23 +125,27 @@ class HangingVolume:
 
     def _attributes(self, node: int) -> bytes:
         mode, path = self._nodes[node]
-        return struct.pack("QQQQQQIIIIIIIIII", node, len(self.files.get(path, b"")), *[0] * 7, mode, 1, *[0] * 5)
+        return struct.pack("QQQQQQIIIIIIIIII", node, len(self._files.get(path, b"")), *[0] * 7, mode, 1, *[0] * 5)
 
     def _write(self, node: int, said: bytes) -> bytes:
         if self.refuses:
             self._fail(self.refuses)
         (at,) = struct.unpack_from("Q", said, 8)
         data = said[40:]
-        self.files[self._nodes[node][1]][at : at + len(data)] = data
+        self._files[self._nodes[node][1]][at : at + len(data)] = data
         return struct.pack("II", len(data), 0)
 
 
 @contextmanager
-def hanging_volume(where: Path) -> Iterator[HangingVolume]:
-    """Mount one for as long as the body runs, or skip the test where this machine does not let it."""
+def hanging_volume(where: Path, *, flushes: bool = False) -> Iterator[HangingVolume]:
+    """Mount one for as long as the body runs, or skip the test where this machine does not let it.
+
+    One that `flushes` is asked at each close. The kernel waits for that answer even at the end of a process, and
+    nothing ends that wait but the answer, while any other wait for this file system ends with the process.
+    """
     where.mkdir(parents=True, exist_ok=True)
     try:
-        volume = HangingVolume(where)
+        volume = HangingVolume(where, flushes=flushes)
     except OSError as error:
         pytest.skip(f"cannot mount a FUSE file system here: {error}")
     try:

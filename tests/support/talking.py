@@ -50,7 +50,7 @@ class Job:
         preexec: Any = None,  # noqa: ANN401  # as Popen takes it
         **environ: str,
     ) -> Life:
-        """Start a launcher over one program (a trainer), or over two (a pserver and a trainer) that run one script."""
+        """Start a launcher over a script as its trainer, or as its pserver and its trainer."""
         env = {
             "LAUNCHER_PEERS": "static:127.0.0.1",
             "POD_IP": "127.0.0.1",

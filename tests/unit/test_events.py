@@ -92,7 +92,10 @@ words = st.text(alphabet="ab-=_ \n", max_size=8)
 
 
 @given(
-    st.lists(words, max_size=4), st.sampled_from(NAMES), st.sampled_from(["=", " ", None]), st.lists(words, max_size=4)
+    st.lists(words, max_size=4),
+    st.sampled_from(NAMES),
+    st.sampled_from(["=", " ", None]),
+    st.lists(words, max_size=4),
 )
 def test_a_secret_is_hidden_whatever_stands_around_it(
     before: list[str], name: str, joint: str | None, after: list[str]

@@ -14,7 +14,9 @@ blocks_of_output = st.lists(bits | st.binary(max_size=40), max_size=30)
 
 
 @given(blocks_of_output, st.sampled_from([b"", PREFIX]))
-def test_every_line_comes_out_once_with_one_prefix_and_nothing_else_changes(blocks: list[bytes], prefix: bytes) -> None:
+def test_every_line_comes_out_once_with_one_prefix_and_nothing_else_changes(
+    blocks: list[bytes], prefix: bytes
+) -> None:
     lines = Lines(prefix)
     out = b"".join([*(lines.feed(block) for block in blocks), lines.rest()])
     said = b"".join(blocks)

@@ -54,7 +54,9 @@ def test_all_problems_of_the_settings_are_told_each_on_its_line() -> None:
 
 
 def test_a_stop_before_the_children_says_by_which_signal_and_during_what() -> None:
-    assert str(outcome.Stopped(signal.SIGTERM, "staging its data")) == "told to stop by SIGTERM while staging its data"
+    assert (
+        str(outcome.Stopped(signal.SIGTERM, "staging its data")) == "told to stop by SIGTERM while staging its data"
+    )
 
 
 def test_a_bug_ends_with_70_and_says_what_and_where() -> None:

@@ -29,7 +29,7 @@ UNAUTHORIZED_TRIES = 6
 HOPELESS = frozenset({400, 405, 406, 415, 422})
 
 # Half of each wait is fixed and half is luck: 0.1 to 0.2 s at first, 5 to 10 s at last. So many pods that lose
-# the API together come back apart, and a server that fails at once is asked ten times in 20 s, not 50,000.
+# the API together come back apart, and a server that fails at once is asked 8 times in 20 s, not 50,000.
 BACK_OFF = tenacity.wait_exponential(multiplier=0.1, max=5) + tenacity.wait_random_exponential(multiplier=0.1, max=5)
 
 

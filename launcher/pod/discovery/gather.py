@@ -16,6 +16,8 @@ from launcher.pod.events import Tell
 from launcher.pod.outcome import JoinError, LauncherError
 from launcher.pod.roster import Roster, Waiting
 
+SHOWN = 20  # of the running pods, in one line; the reason has their number
+
 State = TypeVar("State")
 
 # Yields what is known, whole, at each change, until its event is set; says by the callable what is in its way.
@@ -80,7 +82,7 @@ def gather(
             if isinstance(found, Roster):
                 return found
             if found.reason != said.reason:
-                tell("waiting_for_peers", reason=found.reason, running=list(found.running))
+                tell("waiting_for_peers", reason=found.reason, running=list(found.running[:SHOWN]))
                 said = found
     finally:
         over.set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -82,7 +83,7 @@ def _follow(api: Api, selector: str, known: Known, stop: threading.Event) -> Ite
         "watch": "true",
         "allowWatchBookmarks": "true",
         "resourceVersion": known.version,
-        "timeoutSeconds": str(api.limits.watch),
+        "timeoutSeconds": str(api.limits.watch - random.randint(0, api.limits.watch // 4)),  # noqa: S311  # no secret
     }
     try:
         with api.stream(path, query, stop) as read:

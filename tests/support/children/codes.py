@@ -1,4 +1,4 @@
-"""Runs a shell for each exit code and each deadly signal under one supervision after the other; tells what came out."""
+"""Runs a shell for each exit code and each deadly signal, one supervision after the other; tells what came out."""
 
 import os
 import signal
@@ -14,14 +14,12 @@ inbox = Inbox()
 
 def outcome(script: str) -> int:
     argv = ["/bin/sh", "-c", f"ulimit -c 0; {script}"]
-    settings = {
-        "setsid": True,
-        "setsigmask": [],
-        "setsigdef": signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP},
-    }
-    start = Start(
-        name="shell", role=Role.TRAINER, spawn=lambda: os.posix_spawn(argv[0], argv, os.environ, **settings)
-    )
+
+    def spawn() -> int:
+        default = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
+        return os.posix_spawn(argv[0], argv, os.environ, setsid=True, setsigmask=[], setsigdef=default)
+
+    start = Start(name="shell", role=Role.TRAINER, spawn=spawn)
     return supervise.run([start], inbox, grace=1).code
 
 

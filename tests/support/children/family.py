@@ -1,4 +1,4 @@
-"""A parent and its child in one process group, both deaf to SIGTERM: each tells its pid, then each SIGTERM it gets."""
+"""A parent and its child in one process group, deaf to SIGTERM: each tells its pid, then each SIGTERM it gets."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Ends with a code while its own child, deaf to SIGTERM, goes on holding the standard output; tells that child's pid."""
+"""Ends with a code while its child, deaf to SIGTERM, goes on and holds the standard output; tells its pid."""
 
 import os
 import signal

@@ -1,6 +1,6 @@
 """Leaves so many orphans that end all at once; then, given a code, ends with it at that very moment.
 
-Each orphan is in a session of its own. Prints `here`, `ready` when all are there, and `all ended`; goes on at SIGUSR1.
+Each orphan is in a session of its own. Prints `here`, `ready` when all are there, `all ended`; goes on at SIGUSR1.
 """
 
 import os
