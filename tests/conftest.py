@@ -17,7 +17,8 @@ for name in [name for name in os.environ if name.startswith(("LAUNCHER_", "CONF_
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
-    item: pytest.Item, call: pytest.CallInfo[None]
+    item: pytest.Item,
+    call: pytest.CallInfo[None],  # noqa: ARG001  # the hook's own signature
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Turn a skip into a failure where NO_SKIPS is set: in CI everything can be had."""
     report = yield

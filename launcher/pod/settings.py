@@ -112,10 +112,3 @@ class Settings:
     def owns_root(self) -> bool:
         """Whether `/` is this pod's alone: several static or self lives may share one machine's."""
         return self.peers.source in (PeersFrom.KUBERNETES, PeersFrom.DNS)
-
-
-def read(environ, arguments, *, here="/"):  # type: ignore  # noqa  # TEMPORARY
-    """Move to launcher.pod.variables.read."""
-    from launcher.pod.variables import read as real
-
-    return real(environ, arguments, here=here)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from launcher.pod import policy
-from launcher.pod.inbox import HALTING, STOPPING, Ended, Event, Halted, Inbox, Told
+from launcher.pod.inbox import HALTING, STOPPING, Ended, Halted, Inbox, Told
 from launcher.pod.outcome import Code, StartError
 from launcher.pod.policy import Cause, Child, Step, Stop
 from launcher.pod.settings import Role
@@ -40,6 +40,7 @@ class Manners:
     halting: tuple[int, ...] = HALTING
     halted: Callable[[Halted], None] = lambda event: None
     continued: Callable[[], None] = lambda: None
+    ended: Callable[[Child], None] = lambda child: None
 
 
 def run(starts: Sequence[Start], inbox: Inbox, *, grace: float, manners: Manners | None = None) -> Cause:
@@ -61,7 +62,9 @@ def run(starts: Sequence[Start], inbox: Inbox, *, grace: float, manners: Manners
             _pass_on(event.signum, children, manners)
         elif isinstance(event, Halted):
             manners.halted(event)
-        children = _look(_ended(event, children))
+        elif isinstance(event, Ended):
+            children = _ended(event, children, manners)
+        children = _look(children)
 
 
 def _start(starts: Sequence[Start]) -> tuple[Child, ...]:
@@ -94,13 +97,15 @@ def _perform(step: Step, children: Sequence[Child]) -> tuple[Child, ...]:
     )
 
 
-def _ended(event: Event | None, children: Sequence[Child]) -> tuple[Child, ...]:
-    if not isinstance(event, Ended):
-        return tuple(children)
-    return tuple(
-        replace(child, code=event.code, ended=event.at) if child.pid == event.pid and child.running else child
-        for child in children
-    )
+def _ended(event: Ended, children: Sequence[Child], manners: Manners) -> tuple[Child, ...]:
+    """Return the children with one that ended; the process may also be an orphan that was none of them."""
+    after = []
+    for child in children:
+        if child.pid == event.pid and child.running:
+            child = replace(child, code=event.code, ended=event.at)
+            manners.ended(child)
+        after.append(child)
+    return tuple(after)
 
 
 def _look(children: Sequence[Child]) -> tuple[Child, ...]:

@@ -16,7 +16,6 @@ from launcher.pod.outcome import SettingsError
 from launcher.pod.reading import Reader
 from launcher.pod.settings import Peers, PeersFrom, Ports, Role, Runtime, Settings, Timing
 
-
 # What a launcher gives to its programs, one of which may be a launcher again.
 GIVEN_TO_PROGRAMS = ("LAUNCHER_RESUME_DIR", "LAUNCHER_START_PASS")
 

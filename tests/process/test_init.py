@@ -54,7 +54,7 @@ SURROUNDINGS: Mapping[str, Mapping[str, object]] = {
     "in the background of a shell": {"preexec": ignoring(signal.SIGINT, signal.SIGQUIT)},
     "limits": {"before": ["prlimit", "--nofile=200:300", "--core=0"]},
     "nice": {"before": ["nice", "-n", "5"]},
-    "another directory": {"before": ["env", "-C", "/usr/lib"]},
+    "another directory": {"before": ["env", "-C", "/usr/lib"], "env": {"PYTHONPATH": str(Path.cwd())}},
 }
 
 

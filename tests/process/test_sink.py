@@ -328,6 +328,7 @@ EVENTS_AMID_A_LINE = """
 from launcher.pod.outcome import Outcome
 from launcher.pod.story import Story
 story = Story()
+story.tell("before")
 story.out.put(b"x" * 1_000_000 + b"\\n")
 for number in range(50):
     story.tell("amid", number=number)
@@ -338,9 +339,9 @@ story.end(Outcome(code=0, reason="done"))
 def test_an_event_waits_for_the_end_of_a_line_that_its_pipe_is_still_taking() -> None:
     argv = [sys.executable, "-c", EVENTS_AMID_A_LINE]
     done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=20, check=True)
-    line, *events_told = done.stdout.splitlines()
+    before, line, *after = done.stdout.splitlines()
     assert line == b"x" * 1_000_000
-    assert [event[:13] for event in events_told] == [b'{"timestamp":'] * 51
+    assert {event[:13] for event in (before, *after)} == {b'{"timestamp":'}
 
 
 SHARED = ("/bin/sh", "-c", 'exec "$@" 2>&1', "sh")

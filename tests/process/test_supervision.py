@@ -118,9 +118,10 @@ def test_in_a_job_both_term_and_interrupt_are_a_stop(lives: Lives, signum: int, 
 
 def test_the_first_word_to_stop_is_the_one_that_counts(lives: Lives) -> None:
     env = {"LAUNCHER_RUNTIME": "env", "POD_IP": "127.0.0.1", "LAUNCHER_GRACE": "0.3"}
-    life = lives.start(*child("deaf.py"), env=env)
-    life.line()
+    life = lives.start(*child("listener.py"), env=env)
+    assert life.line() == "ready"
     life.send(signal.SIGTERM)
+    assert life.line() in ("15", "18")
     life.send(signal.SIGINT)
     assert life.end() == 143
 

@@ -13,7 +13,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -76,9 +76,19 @@ class Life:
     def __init__(self, process: subprocess.Popen[bytes], err: Path, *, process_one: bool) -> None:
         """Take a process that was just started; where it is process 1, `unshare` is above it."""
         self.process = process
-        self.pid = wait_until(lambda: _only_child(process.pid)) if process_one else process.pid
+        self._process_one = process_one
         self._err = err
         self._read = b""
+
+    @cached_property
+    def pid(self) -> int:
+        """The launcher's process id, as it is out here; a process 1 must still be alive when first asked."""
+        return wait_until(lambda: _only_child(self.process.pid)) if self._process_one else self.process.pid
+
+    def kill(self) -> None:
+        """End it if it still runs."""
+        if self.process.poll() is None:
+            _kill((_only_child(self.process.pid) if self._process_one else 0) or self.process.pid)
 
     def send(self, signum: int) -> None:
         """Send a signal to the launcher."""
@@ -176,8 +186,7 @@ class Lives:
     ) -> None:
         """End the launchers that still run, and hold that nothing is left of any."""
         for life in self._lives:
-            if life.process.poll() is None:
-                _kill(life.pid)
+            life.kill()
         try:
             wait_until(lambda: not self.marked(), timeout=5)
         finally:
@@ -192,7 +201,10 @@ class Lives:
 
 
 def _only_child(pid: int) -> int:
-    children = psutil.Process(pid).children()
+    try:
+        children = psutil.Process(pid).children()
+    except psutil.NoSuchProcess:
+        return 0
     return children[0].pid if children else 0
 
 
