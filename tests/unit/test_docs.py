@@ -37,6 +37,13 @@ def test_the_table_of_exit_codes_is_the_codes(page: str) -> None:
     assert {int(code) for code, _ in table if code.isdigit()} == {int(code) for code in Code}
 
 
+def test_the_table_of_events_is_the_codes() -> None:
+    table = rows(ROOT / "docs/contracts.md", "| event | when |")
+    code = "".join(path.read_text() for path in ROOT.glob("launcher/pod/**/*.py"))
+    told = set(re.findall(r"\btell\(\s*\"([a-z_]+)\"", code))
+    assert {name.strip("`") for name, _ in table} == told
+
+
 def test_the_readmes_variables_exist() -> None:
     table = rows(ROOT / "README.md", "| variable | meaning |")
     named = {name for cell, _ in table for name in re.findall(r"`([A-Z_]+)`", cell)}
