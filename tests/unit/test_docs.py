@@ -40,7 +40,7 @@ def test_the_table_of_exit_codes_is_the_codes(page: str) -> None:
 def test_the_table_of_events_is_the_codes() -> None:
     table = rows(ROOT / "docs/contracts.md", "| event | when |")
     code = "".join(path.read_text() for path in ROOT.glob("launcher/pod/**/*.py"))
-    told = set(re.findall(r"\btell\(\s*\"([a-z_]+)\"", code))
+    told = set(re.findall(r"tell\(\s*\"([a-z_]+)\"", code))
     assert {name.strip("`") for name, _ in table} == told
 
 
