@@ -15,7 +15,7 @@ test: $(READY) ## all tests, with the coverage that is held
 	@rm -f .coverage .coverage.*
 	$(BIN)/coverage run -m pytest $(PYTEST)
 	@$(BIN)/coverage combine --quiet
-	@$(BIN)/python tests/coverage_held.py
+	@$(BIN)/python -m tests.coverage_held
 
 check: $(READY) ## types, lint, format
 	$(BIN)/mypy

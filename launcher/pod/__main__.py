@@ -32,7 +32,7 @@ def main() -> NoReturn:
     adopt_orphans()
     story = Story()
     try:
-        ended = live(read(os.environ, arguments, here=str(Path.cwd())), inbox, story)
+        ended = live(read(os.environ, arguments, here=_here()), inbox, story)
     except LauncherError as error:
         ended = outcome.of_error(error)
     except Exception as error:
@@ -64,6 +64,13 @@ def live(settings: Settings, inbox: Inbox, story: Story) -> Outcome:
     story.starting(settings, roster, plan)
     with story.phase("training"):
         return launch.run(plan, settings, inbox, story.out, story.tell)
+
+
+def _here() -> str:
+    try:
+        return str(Path.cwd())
+    except FileNotFoundError:
+        return "/"  # somebody removed it; a job that needs another says so
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ ROOT = Path(__file__).parents[2]
 MODULES = sorted(ROOT.glob("launcher/**/*.py"))
 
 PURE = {
+    "launcher.desk.rehearsal",
+    "launcher.desk.showing",
     "launcher.pod.arguments",
     "launcher.pod.contradictions",
     "launcher.pod.discovery.podjson",

@@ -103,6 +103,7 @@ def test_all_problems_are_told_at_once() -> None:
         ("LAUNCHER_ROLE", "worker", "node or pserver or trainer"),
         ("LAUNCHER_PEERS", "etcd", "kubernetes, dns:NAME"),
         ("LAUNCHER_PEERS", "dns:", "kubernetes, dns:NAME"),
+        ("LAUNCHER_PEERS", "static:a b,c d,a b", "addresses or host names"),
         ("LAUNCHER_PEERS", "dns:a,b", "one name, or dns:PSERVERS;TRAINERS"),
         ("LAUNCHER_GANG", "a/b", "at most 63 letters"),
         ("LAUNCHER_ENTRY", "python 'x", "quoted as for a shell"),
