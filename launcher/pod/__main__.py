@@ -54,8 +54,8 @@ def live(settings: Settings, inbox: Inbox, story: Story) -> Outcome:
     from launcher.pod.shard import stage
 
     with story.phase("joining"):
-        gone = threading.Event()
-        roster = inbox.errand("waiting for its peers", partial(meet, settings, gone, story.tell))
+        never = threading.Event()  # a stop ends the whole process, and with it the waiting
+        roster = inbox.errand("waiting for its peers", partial(meet, settings, never, story.tell))
     story.rank = roster.rank
     with story.phase("staging"):
         inbox.errand("staging its data", partial(stage, settings, roster, story.tell))

@@ -14,7 +14,7 @@ from launcher.pod.outcome import Outcome
 from launcher.pod.plan import Plan
 from launcher.pod.policy import Cause
 from launcher.pod.roster import Roster
-from launcher.pod.settings import Settings
+from launcher.pod.settings import Role, Settings
 from launcher.pod.sink import Sink
 from launcher.pod.stream import Stream, same
 
@@ -58,11 +58,12 @@ class Story:
 
     def starting(self, settings: Settings, roster: Roster, plan: Plan) -> None:
         """Tell what is about to be trained, where, and as whom."""
+        own = "pserver_id" if roster.role is Role.PSERVER else "trainer_id"
         self.tell(
             "training_starting",
             job=str(settings.job_dir or settings.job),
             num_gradient_servers=len(roster.trainers),
-            **{f"{roster.role}_id" if roster.role == "pserver" else "trainer_id": roster.rank},
+            **{own: roster.rank},
             version=str(settings.runtime),
             children=[program.name for program in plan.programs],
         )
