@@ -63,7 +63,7 @@ def _figure(figure: Figure | None, unit: str) -> str:
 
 
 def _times(ratio: float) -> str:
-    return f"1/{1 / ratio:.0f}" if 0 < ratio < 0.1 else f"{ratio:.0f}x" if ratio >= 10 else f"{ratio:.2g}x"
+    return f"1/{1 / ratio:.0f}" if 0 < ratio < 0.1 else f"{ratio:.0f}x" if ratio >= 9.5 else f"{ratio:.2g}x"
 
 
 def _number(value: float) -> str:
