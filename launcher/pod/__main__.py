@@ -5,6 +5,11 @@ The only place that exits.
 
 from __future__ import annotations
 
+import signal
+
+# First of all: a TERM to process 1 that comes before is lost, and the kubelet sends it once.
+signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+
 import os
 import sys
 import threading
@@ -12,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
-from launcher.pod import init, outcome
+from launcher.pod import init, outcome, workplace
 from launcher.pod.inbox import Inbox
 from launcher.pod.outcome import LauncherError, Outcome
 from launcher.pod.settings import Settings
@@ -44,8 +49,10 @@ def main() -> NoReturn:
 
 def live(settings: Settings, inbox: Inbox, story: Story) -> Outcome:
     """Live one pod's life and return how it ended."""
+    workplace.enter(settings.workdir)
     if settings.plain_init:
-        return story.of_init(init.run(settings.command, inbox, grace=settings.timing.grace))
+        command = settings.command + settings.flags.words
+        return story.of_init(init.run(command, inbox, grace=settings.timing.grace))
 
     from launcher.pod import launch  # from here on it is a job: a plain init pays for none of this
     from launcher.pod.discovery import meet
@@ -58,6 +65,8 @@ def live(settings: Settings, inbox: Inbox, story: Story) -> Outcome:
         roster = inbox.errand("waiting for its peers", partial(meet, settings, never, story.tell))
     story.rank = roster.rank
     with story.phase("staging"):
+        if settings.job_path:
+            workplace.hold(settings.workdir)
         inbox.errand("staging its data", partial(stage, settings, roster, story.tell))
         write_identity(settings, roster, story.tell)
     plan = plan_for(settings, roster)

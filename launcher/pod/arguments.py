@@ -45,5 +45,7 @@ def parse(arguments: Sequence[str], problems: list[str]) -> tuple[Flags, tuple[s
         elif pairs and pairs[-1][1] is None:
             pairs[-1] = (pairs[-1][0], word)
         else:
-            problems.append(f"argument {word!r}: expected --name=value, --name value, or `--` before a command")
+            # After a flag the word is not shown: it may be the end of a secret with a blank in it.
+            stray = f"a word after --{pairs[-1][0]}" if pairs else f"{word!r}"
+            problems.append(f"argument {stray}: expected --name=value, --name value, or `--` before a command")
     return Flags(pairs=tuple(pairs)), command

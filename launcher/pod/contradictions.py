@@ -5,7 +5,7 @@ No I/O here.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Set as AbstractSet
 
 from launcher.pod.reading import Reader
 from launcher.pod.settings import PeersFrom, Runtime, Settings
@@ -23,16 +23,16 @@ V1_OWN = {
 }
 
 
-def contradictions(settings: Settings, given: Collection[str]) -> list[str]:
+def contradictions(settings: Settings, given: AbstractSet[str]) -> list[str]:
     """Return a sentence for each contradiction; `given` names the variables that are set."""
-    cases = (*_names(settings, given), *_roles(settings), *_paths(settings), *_v1(settings))
+    cases = (*_names(settings, given), *_roles(settings, given), *_paths(settings), *_v1(settings))
     return [sentence for wrong, sentence in cases if wrong]
 
 
 Cases = tuple[tuple[bool, str], ...]
 
 
-def _names(settings: Settings, given: Collection[str]) -> Cases:
+def _names(settings: Settings, given: AbstractSet[str]) -> Cases:
     in_cluster = settings.peers.source is PeersFrom.KUBERNETES
     by_index = settings.peers.source is PeersFrom.DNS and settings.index is not None
     has_directory = settings.runtime is Runtime.V1 or settings.job_path is not None
@@ -56,7 +56,7 @@ def _names(settings: Settings, given: Collection[str]) -> Cases:
     )
 
 
-def _roles(settings: Settings) -> Cases:
+def _roles(settings: Settings, given: AbstractSet[str]) -> Cases:
     peers = settings.peers
     one_group = peers.pservers == peers.trainers != ()
     by_index = peers.source is PeersFrom.DNS and settings.index is not None
@@ -75,6 +75,10 @@ def _roles(settings: Settings) -> Cases:
             f"{role} with one group in LAUNCHER_PEERS: expected PSERVERS;TRAINERS in it",
         ),
         (
+            not settings.separated and not given.isdisjoint({"TRAINERS", "PSERVERS"}),
+            "TRAINERS and PSERVERS are for roles apart: expected CONF_PADDLE_GRADIENT_NUM alone, or LAUNCHER_ROLE",
+        ),
+        (
             not settings.separated and peers.pservers != peers.trainers,
             "LAUNCHER_PEERS names two groups: expected LAUNCHER_ROLE to be pserver or trainer",
         ),
@@ -87,8 +91,8 @@ def _paths(settings: Settings) -> Cases:
         return ()
     return (
         (
-            settings.workdir.is_relative_to(job_dir),
-            f"LAUNCHER_WORKDIR={settings.workdir} is inside the job's directory, which all pods share: "
+            settings.workdir.is_relative_to(settings.job_path or job_dir),
+            f"LAUNCHER_WORKDIR={settings.workdir} is on the volume at JOB_PATH, which all pods share: "
             "expected a directory of this pod's own",
         ),
         (
@@ -112,6 +116,15 @@ def _v1(settings: Settings) -> Cases:
             flags.get("ports_num_for_sparse", sparse) != sparse,
             f"--ports_num_for_sparse={flags.get('ports_num_for_sparse')}: expected {sparse}, as for the pserver "
             "(CONF_PADDLE_PORTS_NUM_SPARSE)",
+        ),
+        (
+            settings.ports.last > 65535,
+            f"CONF_PADDLE_PORT={settings.ports.first} and {settings.ports.dense + settings.ports.sparse} ports from "
+            "there on: expected the last to be at most 65535",
+        ),
+        (
+            settings.trainers > 1 and flags.get("local") in (None, "1", "true") and "local" in flags,
+            f"--local says that each of {settings.trainers} trainers trains alone: expected --local=0",
         ),
         (
             trains and "config" not in flags,

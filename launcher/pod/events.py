@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, MutableMapping
 
 Tell = Callable[..., None]
-
-SECRET = re.compile(
-    r"(--?[^=\s]*(?:passw|pwd|token|secret|credential|(?:api|access|private)[-_]?key)[^=\s]*[=\s]).*",
-    re.IGNORECASE | re.DOTALL,
-)
 
 
 def teller(put: Callable[[bytes], None], *, terminal: bool) -> Tell:
@@ -38,13 +32,3 @@ def teller(put: Callable[[bytes], None], *, terminal: bool) -> Tell:
 
 def _in_reading_order(_log: object, _method: str, facts: MutableMapping[str, object]) -> dict[str, object]:
     return {"timestamp": facts.pop("timestamp"), "event": facts.pop("event"), **facts}
-
-
-def masked(argv: Sequence[str]) -> list[str]:
-    """Return a command line with the values of flags named like a secret hidden, to the end of their words."""
-    shown = []
-    hide = False
-    for word in argv:
-        shown.append("***" if hide else SECRET.sub(r"\1***", word))
-        hide = SECRET.fullmatch(word + "=") is not None and "=" not in word
-    return shown

@@ -69,6 +69,9 @@ class Inbox:
         """Block every signal; call it before any thread is started."""
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored by a careless parent, it would swallow exit codes
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        # Without children to pass them to, these end a launcher as they would any process; not under nohup.
+        ends = (*STOPPING, signal.SIGHUP, signal.SIGQUIT)
+        self._ending = tuple(each for each in ends if signal.getsignal(each) is not signal.SIG_IGN)
         self._arrived: queue.SimpleQueue[int | Returned] = queue.SimpleQueue()
         self._ended: deque[Event] = deque()
         threading.Thread(target=self._take_signals, name="signals", daemon=True).start()
@@ -97,7 +100,7 @@ class Inbox:
                     return result  # type: ignore[return-value]  # the only errand under way is this one
                 case Returned(error=error) if error:
                     raise error
-                case Told(signum) if signum in STOPPING:
+                case Told(signum) if signum in self._ending:
                     raise Stopped(signum, doing)
                 case Told(signum) if signum in HALTING:
                     os.kill(os.getpid(), signal.SIGSTOP)

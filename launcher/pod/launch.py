@@ -10,11 +10,12 @@ from functools import partial
 from pathlib import Path
 
 from launcher.pod import supervise
-from launcher.pod.events import Tell, masked
+from launcher.pod.events import Tell
 from launcher.pod.inbox import Inbox
 from launcher.pod.lines import Lines
 from launcher.pod.logfile import Log, LogFile
-from launcher.pod.outcome import Outcome, StartError
+from launcher.pod.masking import masked
+from launcher.pod.outcome import Outcome
 from launcher.pod.plan import Plan, Program
 from launcher.pod.policy import Child, exit_code
 from launcher.pod.pump import Pump
@@ -26,7 +27,7 @@ from launcher.pod.supervise import Manners, Start
 # How long the children's last words may take at most, while something still takes them: the kubelet kills 30 s after
 # it told to stop, and the children may have had 25 of them.
 FLUSH = 10.0
-FLUSH_WHEN_STOPPED = 3.0
+FLUSH_WHEN_STOPPED = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +41,8 @@ class Voice:
 
 def run(plan: Plan, settings: Settings, inbox: Inbox, out: Sink, tell: Tell) -> Outcome:
     """Run the programs until nothing of them is left, and return how that ended."""
-    _enter(settings)
     voices = _voices(plan, settings, out, tell)
-    starts = [
-        Start(name=voice.program.name, role=voice.program.role, spawn=partial(_spawn, voice, tell))
-        for voice in voices
-    ]
+    starts = [_start(voice, tell) for voice in voices]
     manners = Manners(ended=partial(_tell_end, tell))
     cause = supervise.run(starts, inbox, grace=settings.timing.grace, manners=manners)
     _finish(voices, out, tell, time.monotonic() + (FLUSH if cause.culprit or not cause.code else FLUSH_WHEN_STOPPED))
@@ -73,13 +70,6 @@ def _finish(voices: Sequence[Voice], out: Sink, tell: Tell, until: float) -> Non
             voice.log.finish(until)
     if not out.flush(until):
         tell("stdout_unfinished", bytes_lost=out.lost + out.waiting, remedy="does its reader still read?")
-
-
-def _enter(settings: Settings) -> None:
-    try:
-        os.chdir(settings.workdir)
-    except OSError as error:
-        raise StartError(f"cannot enter LAUNCHER_WORKDIR={settings.workdir}: {error.strerror}") from error
 
 
 def _log(program: Program, settings: Settings, tell: Tell) -> Log | None:

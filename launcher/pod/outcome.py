@@ -19,7 +19,7 @@ class Code(IntEnum):
     """Exit codes that are the launcher's own; a child's own code, or 128+n, comes through as it is."""
 
     DONE = 0
-    PEER_DATA = 65
+    DATA = 65
     API = 69
     BUG = 70
     CANNOT_START = 71

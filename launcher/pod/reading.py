@@ -13,6 +13,8 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import TypeVar
 
+from launcher.pod.masking import hidden
+
 LABEL = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 HOST = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,251}[A-Za-z0-9])?\.?")
 PLAIN = re.compile(r"[A-Za-z0-9_./-]+")
@@ -38,7 +40,7 @@ class Reader:
 
     def problem(self, name: str, given: str, expected: str) -> None:
         """Keep one problem: the variable, what was given, what was expected."""
-        told = f"{name}={given!r}" if given or name in self.environ else f"{name} is not set"
+        told = f"{name}={hidden(given)!r}" if given or name in self.environ else f"{name} is not set"
         if SERVICE_URL.match(given):
             service = name.removesuffix("_PORT").lower().replace("_", "-")
             expected += f" (a Service named {service} set it: say enableServiceLinks: false in the pod)"
@@ -167,7 +169,13 @@ class Reader:
         """Keep a problem for each variable of ours that nobody asked for, with the nearest name that is asked for."""
         names = [name for name in self.asked if name.startswith(prefix)]
         for name, value in self.environ.items():
-            if not name.startswith(prefix) or name in names or name in but or _made_from_service(name, value):
+            if (
+                not value
+                or not name.startswith(prefix)
+                or name in names
+                or name in but
+                or _made_from_service(name, value)
+            ):
                 continue
             near = difflib.get_close_matches(name, names, n=1)
             self.problem(name, value, f"{near[0]}?" if near else "one of " + ", ".join(sorted(names)))

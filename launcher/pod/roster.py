@@ -126,6 +126,9 @@ def settle(
         return Waiting(reason="this pod is not listed yet under " + groups[role].selector)
     if not (job_uid or me.owner):
         return Waiting(reason=f"this pod ({me.name}) has no controller: expected it to be made by a Job")
+    if job_uid and me.owner and job_uid != me.owner:
+        problem = f"LAUNCHER_JOB_UID={job_uid!r}: expected this pod's Job, {me.owner} (not the pod's own UID)"
+        raise SettingsError([problem])
     found: dict[Role, tuple[Peer, ...]] = {}
     reasons, running = [], []
     for key, group in groups.items():
@@ -136,7 +139,7 @@ def settle(
         if len(live) == group.expected and _indexes_differ(live):
             found[key] = ordered(_peer(pod) for pod in live)
         else:
-            reasons.append(_missing(group, ours, live))
+            reasons.append(_missing(group, ours, live, others=len(seen[key]) - len(ours)))
     if reasons:
         return Waiting(reason="; ".join(reasons), running=tuple(sorted(running)))
     _refuse_shared(found)
@@ -182,7 +185,7 @@ def _indexes_differ(live: Collection[Seen]) -> bool:
     return len(set(indexes)) == len(indexes)
 
 
-def _missing(group: Group, ours: Collection[Seen], live: Collection[Seen]) -> str:
+def _missing(group: Group, ours: Collection[Seen], live: Collection[Seen], *, others: int) -> str:
     here = [pod for pod in ours if not pod.over]
     count = f"{len(live)} of {group.expected} {_KIND[group.role]} are running"
     if len(live) > group.expected:
@@ -192,14 +195,19 @@ def _missing(group: Group, ours: Collection[Seen], live: Collection[Seen]) -> st
         )
     if len(live) == group.expected:
         return f"{count}, two of them with one completion index: waiting for the old one to go"
-    why = [
-        f"{pod.name} {pod.why or 'is ' + pod.phase}" for pod in sorted(here, key=lambda pod: pod.name) if not pod.live
-    ]
+    why = [f"{pod.name} {_why(pod)}" for pod in sorted(ours, key=lambda pod: (pod.over, pod.name)) if not pod.live]
     if len(why) > SHOWN:
         why[SHOWN:] = [f"and {len(why) - SHOWN} more"]
     if len(here) < group.expected:
         why.append(f"{len(here)} pods exist, {group.expected} expected by {group.counted_by}")
+    if others:
+        why.append(f"{others} more have the label and are another Job's")
     return f"{count}: " + "; ".join(why)
+
+
+def _why(pod: Seen) -> str:
+    state = pod.why or "is " + pod.phase
+    return f"does not count any more ({state})" if pod.over else state
 
 
 _KIND = {Role.NODE: "pods", Role.PSERVER: "pservers", Role.TRAINER: "trainers"}

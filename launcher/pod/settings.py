@@ -55,6 +55,11 @@ class Ports:
     dense: int
     sparse: int
 
+    @property
+    def last(self) -> int:
+        """The last port that a v1 pserver takes."""
+        return self.first + self.dense + self.sparse - 1
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:

@@ -48,7 +48,7 @@ def stage(
     remove: Callable[[Path], None] = shutil.rmtree,
 ) -> Shard:
     """Copy the job's files and this rank's data from the volume, or raise a ShardError that says why not."""
-    if settings.job_path is None or settings.plain_init:
+    if settings.job_path is None:
         return Shard()
     begun = clock()
     copier = Copier(tell=tell, every=every, clock=clock, read=read)

@@ -65,8 +65,10 @@ class Sink:
             self._take_in(block, fits=not self._in_gap() and self._wait(lambda: self._has_room(len(block))))
 
     def put_now(self, block: bytes) -> None:
-        """Queue a block without ever waiting, for the few words of a thread that must not."""
+        """Queue a block on a line of its own without ever waiting, for the few words of a thread that must not."""
         with self._changed:
+            if self._mid_line:
+                block = b"\n" + block
             self._take_in(block, fits=not self._in_gap() and self._held < 2 * self._limit)
 
     def flush(self, until: float) -> bool:

@@ -81,10 +81,11 @@ class Story:
         with suppress(OSError):
             self._termination_log.open("r+b").close()  # made by the kubelet, or not there
             self._termination_log.write_text(message, encoding="utf-8", errors="replace")
+        until = time.monotonic() + LAST_WORDS
         if "out" in self.__dict__:
-            self.out.flush(time.monotonic() + LAST_WORDS)
+            self.out.flush(until)
         if outcome.code:
             self._err.put_now(f"start_paddle: {message}\n".encode(errors="replace"))
         facts = {"reason": outcome.reason, "code": int(outcome.code), "rank": self.rank, "seconds": self._seconds}
         self.tell("launcher_finished", **facts)
-        self._err.flush(time.monotonic() + LAST_WORDS)
+        self._err.flush(until)

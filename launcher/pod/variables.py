@@ -44,7 +44,7 @@ def _settings(reader: Reader, arguments: Sequence[str], here: PurePosixPath) -> 
     role = reader.choice("LAUNCHER_ROLE", Role, default=Role.NODE)
     peers = _peers(reader)
     # An init for one command: nothing about a job is asked for, and nothing of one is in the way.
-    init = peers.source is PeersFrom.SELF and bool(command) and "LAUNCHER_RUNTIME" not in reader.environ
+    init = peers.source is PeersFrom.SELF and bool(command) and not reader.environ.get("LAUNCHER_RUNTIME")
     counts = Counts.read(reader, peers, role)
     settings = Settings(
         runtime=runtime,
@@ -105,7 +105,7 @@ def _runtime(reader: Reader, command: tuple[str, ...]) -> Runtime:
     runtime = reader.choice("LAUNCHER_RUNTIME", Runtime, default=Runtime.FLEET if command else Runtime.V1, shown="v1")
     if runtime is Runtime.V1 and command:
         reader.problem("LAUNCHER_RUNTIME", runtime, "fleet or env, since a command is given")
-    if runtime is not Runtime.V1 and not command and "LAUNCHER_RUNTIME" in reader.environ:
+    if runtime is not Runtime.V1 and not command:
         reader.problem("LAUNCHER_RUNTIME", runtime, "a command after `--`, or in LAUNCHER_ENTRY")
     return runtime
 
@@ -120,6 +120,8 @@ def _peers(reader: Reader) -> Peers:
         # One list for all, or the pservers' before a semicolon and the trainers' after it.
         pservers, apart, trainers = names.partition(";")
         first, second = reader.hosts("LAUNCHER_PEERS", pservers), reader.hosts("LAUNCHER_PEERS", trainers)
+        if not first or (apart and not second):
+            reader.problem("LAUNCHER_PEERS", given, "names on both sides of the semicolon")
         if source == PeersFrom.DNS and max(len(first), len(second)) > 1:
             reader.problem("LAUNCHER_PEERS", given, "one name, or dns:PSERVERS;TRAINERS")
         return Peers(source=PeersFrom(source), pservers=first, trainers=second if apart else first)

@@ -34,7 +34,8 @@ class Cluster:
 
     def __init__(self, lives: Lives, api: ApiServer, account: Path, environ: dict[str, str], top: Path) -> None:
         self.api = api
-        self.top = top
+        self.top, self.volume = top, top / "volume"
+        self.volume.mkdir()
         self._lives, self._account, self._environ = lives, account, environ
 
     def start(self, address: str, script: str, **environ: str) -> Life:
@@ -45,7 +46,7 @@ class Cluster:
             "LAUNCHER_RUNTIME": "fleet",
             "LAUNCHER_WORKDIR": str(work),
             "JOB_NAME": JOB,
-            "JOB_PATH": str(self.top),
+            "JOB_PATH": str(self.volume),
             "CONF_PADDLE_GRADIENT_NUM": str(len(ADDRESSES)),
             "POD_IP": address,
         }
@@ -89,7 +90,7 @@ def test_three_pods_meet_by_the_api_train_and_end(cluster: Cluster) -> None:
     listed = ",".join(f"{address}:7164" for address in sorted(ADDRESSES))
     for life, address in zip(lives, ADDRESSES, strict=True):
         rank = sorted(ADDRESSES).index(address)
-        log = cluster.top / JOB / "output" / f"node_{rank}" / "train.log"
+        log = cluster.volume / JOB / "output" / f"node_{rank}" / "train.log"
         assert log.read_text() == f"{rank} {listed}\n"
         told = [event["event"] for event in events(life)]
         assert told[0] == "peers_wanted"
@@ -154,6 +155,47 @@ def test_a_working_directory_that_is_not_there_is_told(job: Job) -> None:
     assert life.end() in (71, 74)
     assert "/not/there" in life.err()
     assert "LAUNCHER_WORKDIR" in life.err()
+
+
+def test_a_working_directory_has_one_launcher_at_a_time(job: Job) -> None:
+    first = job.start("say(b'here\\n'); time.sleep(60)")
+    assert first.line() == "here"
+    second = job.start("pass")
+    assert second.end() == 74
+    assert "another launcher works in" in second.err()
+    first.send(signal.SIGTERM)
+    assert first.end() == 143
+    assert job.start("pass").end() == 0
+
+
+@pytest.mark.parametrize("signum", [signal.SIGHUP, signal.SIGQUIT])
+def test_what_ends_any_process_ends_the_wait_for_peers(cluster: Cluster, signum: signal.Signals) -> None:
+    cluster.api.put(pod("a", ADDRESSES[0]))
+    life = cluster.start(ADDRESSES[0], WHO)
+    wait_until(lambda: events(life, "waiting_for_peers"))
+    life.send(signum)
+    assert life.end(timeout=2) == 128 + signum
+
+
+def test_flags_before_a_plain_inits_command_go_to_the_command() -> None:
+    done = subprocess.run(
+        [*LAUNCHER, "--x=1", "--", "echo", "said"], check=True, capture_output=True, env={"LAUNCHER_PEERS": "self"}
+    )
+    assert done.stdout == b"said --x=1\n"
+
+
+def test_a_plain_inits_command_runs_in_the_working_directory(tmp_path: Path) -> None:
+    env = {"LAUNCHER_PEERS": "self", "LAUNCHER_WORKDIR": str(tmp_path)}
+    done = subprocess.run([*LAUNCHER, "--", "pwd", "-P"], check=True, capture_output=True, text=True, env=env)
+    assert done.stdout.strip() == str(tmp_path.resolve())
+
+
+def test_an_event_never_ends_a_line_of_a_childs() -> None:
+    """Where stdout and stderr are one pipe, as on a terminal of docker's."""
+    script = f"{' '.join(LAUNCHER)} -- printf unfinished 2>&1"
+    env = {"LAUNCHER_PEERS": "self", "LAUNCHER_RUNTIME": "env", "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(["/bin/sh", "-c", script], check=True, capture_output=True, text=True, env=env)
+    assert "unfinished" in done.stdout.splitlines()
 
 
 def test_a_bug_is_told_with_where_it_happened(job: Job) -> None:

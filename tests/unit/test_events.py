@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launcher.pod.events import masked, teller
+from launcher.pod.events import teller
+from launcher.pod.masking import masked
 
 NAMES = (
     "password",
@@ -102,3 +103,9 @@ def test_a_secret_is_hidden_whatever_stands_around_it(
 ) -> None:
     said = [f"--{name}", "HUSH"] if joint is None else [f"--{name}{joint}HUSH"]
     assert "HUSH" not in " ".join(masked([*before, *said, *after]))
+
+
+def test_a_long_word_is_looked_through_in_no_time() -> None:
+    """With the square of its length it would be half a minute, and TERM would wait for it."""
+    long = "--conf=" + "A-b_" * 50_000
+    assert masked([long, "-" * 20_000, "x" + "--a" * 20_000]) == [long, "-" * 20_000, "x" + "--a" * 20_000]

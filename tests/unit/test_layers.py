@@ -20,6 +20,7 @@ PURE = {
     "launcher.pod.discovery.podjson",
     "launcher.pod.discovery.rights",
     "launcher.pod.lines",
+    "launcher.pod.masking",
     "launcher.pod.outcome",
     "launcher.pod.plan",
     "launcher.pod.policy",

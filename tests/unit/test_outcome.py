@@ -15,7 +15,7 @@ KUBERNETES_LIMIT = 4096
 
 CODES = {
     "DONE": 0,
-    "PEER_DATA": 65,
+    "DATA": 65,
     "API": 69,
     "BUG": 70,
     "CANNOT_START": 71,

@@ -118,10 +118,21 @@ def test_a_pod_that_the_api_does_not_show_running_waits_for_itself() -> None:
     assert "this pod (job-7) is not Running" in reason(*THREE, me=seen(7, phase="Pending"))
 
 
-def test_the_uid_from_the_settings_outweighs_the_owner() -> None:
-    foreign = tuple(replace(pod, owner="told-job") for pod in THREE)
-    assert isinstance(settled(*foreign, me=foreign[0], job_uid="told-job"), Roster)
-    assert isinstance(settled(*THREE, job_uid="told-job"), Waiting)
+def test_a_uid_in_the_settings_is_this_pods_jobs_and_no_other() -> None:
+    """The pod's own UID is what one writes by mistake."""
+    told = tuple(replace(pod, owner="told-job") for pod in THREE)
+    assert isinstance(settled(*told, me=told[0], job_uid="told-job"), Roster)
+    with pytest.raises(SettingsError, match="expected this pod's Job, this-job"):
+        settled(*THREE, job_uid="uid-0")
+
+
+def test_the_wait_tells_of_pods_that_count_no_more_and_of_other_jobs() -> None:
+    failed = seen(2, phase="Failed", why="has its container trainer ended with code 78")
+    assert "job-2 does not count any more (has its container trainer ended with code 78)" in reason(
+        *THREE[:2], failed
+    )
+    assert "job-2 does not count any more (is Running)" in reason(*THREE[:2], seen(2, leaving=True))
+    assert "1 more have the label and are another Job's" in reason(*THREE[:2], seen(2, owner="other"))
 
 
 def test_host_network_pods_of_one_node_are_refused() -> None:

@@ -110,6 +110,9 @@ def test_all_problems_are_told_at_once() -> None:
         ("LAUNCHER_ENTRY", " ", "a command"),
         ("LAUNCHER_WORKDIR", "here", "an absolute path"),
         ("LAUNCHER_WORKDIR", "/home/jobpath/paddle-cluster-job/x", "this pod's own"),
+        ("LAUNCHER_WORKDIR", "/home/jobpath", "on the volume at JOB_PATH"),
+        ("LAUNCHER_PEERS", "dns:;x", "names on both sides of the semicolon"),
+        ("LAUNCHER_PEERS", "static:x;", "names on both sides of the semicolon"),
         ("LAUNCHER_GRACE", "0", "a number of seconds"),
         ("LAUNCHER_GRACE", "30s", "a number of seconds"),
         ("LAUNCHER_JOIN_TIMEOUT", "-1", "a number of seconds"),
@@ -155,6 +158,8 @@ def test_a_bad_value_is_refused_by_name(name: str, value: str, expected: str) ->
             "with one group in LAUNCHER_PEERS: expected PSERVERS;TRAINERS",
         ),
         ({"LAUNCHER_PEERS": "dns:a;b"}, "LAUNCHER_PEERS names two groups"),
+        ({"TRAINERS": "5"}, "TRAINERS and PSERVERS are for roles apart"),
+        ({"CONF_PADDLE_PORT": "65533"}, "CONF_PADDLE_PORT=65533 and 4 ports from there on"),
         ({"LAUNCHER_STATUS_PORT": "tcp://10.0.0.1:80"}, "a Service named launcher-status set it"),
     ],
 )
@@ -169,6 +174,8 @@ def test_variables_that_contradict_each_other_are_refused(environ: dict[str, str
         (("stray", *CONFIG), "argument 'stray': expected --name=value"),
         (("--=x", *CONFIG), "argument '--=x': expected --name=value"),
         (("--num_passes=1",), "--config is not given"),
+        ((*CONFIG, "--local=1"), "each of 3 trainers trains alone: expected --local=0"),
+        ((*CONFIG, "--local"), "each of 3 trainers trains alone"),
         ((*CONFIG, "--trainer_id=0"), "--trainer_id is the launcher's to say"),
         ((*CONFIG, "--save_dir", "/x"), "--save_dir is the launcher's to say: expected it by JOB_PATH and JOB_NAME"),
         ((*CONFIG, "--ports_num_for_sparse=1"), "expected 2, as for the pserver"),
@@ -225,6 +232,17 @@ def test_a_plain_init_asks_for_nothing_about_jobs_and_minds_nothing_of_one() -> 
     assert "LAUNCHER_GRACE" in problem({"LAUNCHER_PEERS": "self", "LAUNCHER_GRACE": "x"}, "--", "sleep")
     job = read({"LAUNCHER_PEERS": "self", "LAUNCHER_RUNTIME": "env"}, ("--", "sleep", "1"))
     assert (job.plain_init, job.trainers) == (False, 1)
+
+
+def test_an_empty_variable_counts_as_not_set() -> None:
+    assert read({"LAUNCHER_PEERS": "self", "LAUNCHER_RUNTIME": "", "LAUNCHER_WHAT": ""}, ("--", "true")).plain_init
+
+
+def test_a_secret_is_not_shown_in_a_problem() -> None:
+    entry = problem(SEED | {"LAUNCHER_ENTRY": "python t.py --db-password=hunter2"}, "--", "true")
+    assert "LAUNCHER_ENTRY='python t.py --db-password=***'" in entry
+    stray = problem(SEED, *CONFIG, "--api-token", "abc", "hunter2")
+    assert stray.startswith("argument a word after --api-token: expected")
 
 
 def test_an_unknown_variable_is_refused_with_the_nearest_known() -> None:

@@ -129,8 +129,8 @@ def _settle(
     running = tuple(sorted({("Running", peer.address) for peers in dealt.values() for peer in peers}))
     if reasons:
         return Waiting(reason="; ".join(reasons), running=running)
-    for peers in dealt.values():
-        _refuse_shared(peers)
+    if shared := "".join(_shared(peers) for peers in dealt.values()):
+        return Waiting(reason=shared, running=running)
     me = own(role, dealt[role])
     if isinstance(me, Waiting):
         return Waiting(reason=me.reason, running=running)
@@ -166,11 +166,13 @@ def _lack(name: str, place: Place, found: Found) -> str:
     return f"{name} has {count} addresses ({', '.join(found.addresses)}), {wanted}{waiting}"
 
 
-def _refuse_shared(peers: tuple[Peer, ...]) -> None:
+def _shared(peers: tuple[Peer, ...]) -> str:
+    """Return what two peers share: a name may lead for a while to a pod that is gone, whose address another has."""
     for address, times in Counter(peer.address for peer in peers).items():
         if times > 1:
             names = " and ".join(peer.name for peer in peers if peer.address == address)
-            raise SettingsError([f"{names} are one address, {address}: expected an address for each peer"])
+            return f"{names} are one address, {address}: expected an address for each peer"
+    return ""
 
 
 def _shown(names: tuple[str, ...]) -> str:

@@ -17,8 +17,7 @@ def plan(settings: Settings, roster: Roster, resume: Resume | None) -> Plan:
     shared = plans.identity(roster) | {
         "PADDLE_PSERVERS_IP_PORT_LIST": ",".join(plans.endpoint(peer.address, port) for peer in roster.pservers),
         "PADDLE_TRAINERS_NUM": str(len(roster.trainers)),
-        # A pserver listens at exactly this, and it must stand in the list letter for letter.
-        "POD_IP": roster.me.address,
+        # A pserver listens at exactly POD_IP:PADDLE_PORT, and that must stand in the list letter for letter.
         "PADDLE_PORT": str(port),
     }
     argv = settings.command + settings.flags.words

@@ -1,0 +1,41 @@
+"""Enters the working directory, and holds it: two launchers in one would replace each other's `./data`."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import PurePosixPath
+
+from launcher.pod.outcome import ShardError, StartError
+
+
+def enter(workdir: PurePosixPath) -> None:
+    """Make a directory the current one; it may be so already, and even be deleted by now."""
+    try:
+        if _current() != str(workdir):
+            os.chdir(workdir)
+    except OSError as error:
+        raise StartError(f"cannot enter LAUNCHER_WORKDIR={workdir}: {error.strerror}") from error
+
+
+def hold(workdir: PurePosixPath) -> int:
+    """Hold a directory for as long as this process lives; return the descriptor that does it."""
+    try:
+        held = os.open(workdir, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(held)
+            raise ShardError(
+                f"another launcher works in {workdir}: expected a directory of this pod's own (LAUNCHER_WORKDIR)"
+            ) from error
+    except OSError:
+        return -1  # a file system without locks
+    return held
+
+
+def _current() -> str:
+    try:
+        return os.getcwd()  # noqa: PTH109  # a plain init does without pathlib's cost
+    except FileNotFoundError:
+        return "/"  # deleted: as `here` in the settings says too
