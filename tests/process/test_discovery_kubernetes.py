@@ -255,12 +255,13 @@ def test_a_rotated_token_is_read_again(api: ApiServer, meet: Meet, tmp_path: Pat
 
 
 def test_a_token_that_stays_refused_ends_with_69_and_is_never_shown(api: ApiServer, meet: Meet) -> None:
+    """It is asked for until the deadline: the kubelet takes a minute to bring a new token."""
     secret, api.token = api.token, "another"
-    meeting = meet()
+    meeting = meet(given=settings(LAUNCHER_JOIN_TIMEOUT="2"))
     error = meeting.error(timeout=15)
     assert isinstance(error, ApiError)
-    assert "answers 401: Unauthorized: expected a valid token in " in str(error)
-    assert len(api.requests) == 6
+    assert "answers 401: Unauthorized" in str(error)
+    assert 3 <= len(api.requests) <= 10
     assert secret not in f"{error} {error!r} {meeting.told}"
 
 

@@ -7,7 +7,6 @@ for 1,000 pods, and its Watch knows no back-off and no time-out.
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,7 +23,6 @@ from launcher.pod.outcome import ApiError
 
 LIST_LIMIT = 512 << 20  # 60,000 pods
 STATUS_LIMIT = 64 << 10
-UNAUTHORIZED_TRIES = 6
 # Nothing in such a request can get better by itself.
 HOPELESS = frozenset({400, 405, 406, 415, 422})
 
@@ -34,7 +32,7 @@ BACK_OFF = tenacity.wait_exponential(multiplier=0.1, max=5) + tenacity.wait_rand
 
 
 class Unauthorized(Trouble):
-    """The token is not accepted: it may have been renewed."""
+    """The token is not accepted: it may have been renewed, and the kubelet takes a minute to bring the new one."""
 
 
 class Gone(Trouble):
@@ -75,18 +73,18 @@ class Api:
         """The path of the pods in the job's namespace."""
         return f"/api/v1/namespaces/{quote(self.namespace, safe='')}/pods"
 
-    def document(self, path: str, query: Mapping[str, str], stop: threading.Event) -> bytes:
+    def document(self, path: str, query: Mapping[str, str]) -> bytes:
         """Return the whole answer."""
-        with self._opened(path, query, stop, {"Accept-Encoding": "gzip"}) as response:
+        with self._opened(path, query, {"Accept-Encoding": "gzip"}) as response:
             text = _reading(lambda: response.read(LIST_LIMIT + 1))
             if len(text) > LIST_LIMIT:
                 raise ApiError(f"the Kubernetes API's answer to {path} is over {LIST_LIMIT} bytes")
             return text
 
     @contextmanager
-    def stream(self, path: str, query: Mapping[str, str], stop: threading.Event) -> Iterator[Callable[[], bytes]]:
+    def stream(self, path: str, query: Mapping[str, str]) -> Iterator[Callable[[], bytes]]:
         """Give a function that returns what has come since, waiting for it, and nothing at the end."""
-        with self._opened(path, query, stop, {}) as response:
+        with self._opened(path, query, {}) as response:
             yield lambda: _reading(response.read1)
 
     def hang_up(self) -> None:
@@ -100,21 +98,10 @@ class Api:
 
     @contextmanager
     def _opened(
-        self, path: str, query: Mapping[str, str], stop: threading.Event, headers: Mapping[str, str]
+        self, path: str, query: Mapping[str, str], headers: Mapping[str, str]
     ) -> Iterator[urllib3.BaseHTTPResponse]:
-        """Open an answer that is a success; a token that is refused is read again, a few times."""
-        again = tenacity.Retrying(
-            retry=tenacity.retry_if_exception_type(Unauthorized),
-            stop=tenacity.stop_after_attempt(UNAUTHORIZED_TRIES) | tenacity.stop_when_event_set(stop),
-            wait=BACK_OFF,
-            sleep=tenacity.sleep_using_event(stop),
-            before_sleep=lambda _: self.account.reload(),
-            reraise=True,
-        )
-        try:
-            response = again(self._ask, path, query, headers)
-        except Unauthorized as error:
-            raise ApiError(f"{error}: expected a valid token in {self.account.directory / 'token'}") from error
+        """Open an answer that is a success."""
+        response = self._ask(path, query, headers)
         self.streams.add(response)
         try:
             yield response

@@ -76,15 +76,15 @@ def _watched(
 ) -> Iterator[tuple[Seen, ...]]:
     for seen in pods(api, group.selector, over, trouble):
         if own and all(pod.name != own for pod in seen):
-            _check_label(api, group, own, over)
+            _check_label(api, group, own)
         own = ""
         yield seen
 
 
-def _check_label(api: Api, group: Group, own: str, over: threading.Event) -> None:
+def _check_label(api: Api, group: Group, own: str) -> None:
     """Refuse to wait for ever for the pods of another job than this pod's own."""
     try:
-        pod = api.document(f"{api.pods_path}/{quote(own, safe='')}", {}, over)
+        pod = api.document(f"{api.pods_path}/{quote(own, safe='')}", {})
     except (Trouble, ApiError):
         return  # no pod of this name, as under hostNetwork; what is wrong with the API the watch will say
     name, _, value = group.selector.partition("=")

@@ -6,13 +6,14 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import tenacity
 
 from launcher.pod.discovery import podjson
 from launcher.pod.discovery.account import Trouble
-from launcher.pod.discovery.api import BACK_OFF, Api, Gone
+from launcher.pod.discovery.api import BACK_OFF, Api, Gone, Unauthorized
 from launcher.pod.roster import Seen
 
 LINE_LIMIT = 8 << 20  # etcd takes no object over 1.5 MiB
@@ -44,14 +45,17 @@ def pods(
     known = Known()
     while not stop.is_set():
         # A watch that brought something or lasted leaves this loop, and so begins the next back-off afresh.
-        for attempt in _retrying(stop, trouble):
+        for attempt in _retrying(api, stop, trouble):
             with attempt:
-                yield from _follow(api, selector, known, stop)
+                yield from _follow(api, selector, known)
 
 
-def _retrying(stop: threading.Event, trouble: Callable[[str], None]) -> tenacity.Retrying:
+def _retrying(api: Api, stop: threading.Event, trouble: Callable[[str], None]) -> tenacity.Retrying:
     def before_sleep(state: tenacity.RetryCallState) -> None:
         error = state.outcome.exception() if state.outcome else None
+        if isinstance(error, Unauthorized):
+            with suppress(Trouble):  # the next request meets it again, and says so
+                api.account.reload()
         # An API that lists but cannot keep a watch open is no obstacle, only slower.
         if not isinstance(error, (Fruitless, Gone)):
             trouble(str(error))
@@ -73,10 +77,10 @@ def _wait(state: tenacity.RetryCallState) -> float:
     return min(asked, AFTER_LIMIT) + BACK_OFF(state)
 
 
-def _follow(api: Api, selector: str, known: Known, stop: threading.Event) -> Iterator[tuple[Seen, ...]]:
+def _follow(api: Api, selector: str, known: Known) -> Iterator[tuple[Seen, ...]]:
     path = api.pods_path
     if not known.version:
-        _list(known, api.document(path, {"labelSelector": selector}, stop))
+        _list(known, api.document(path, {"labelSelector": selector}))
         yield known.all
     query = {
         "labelSelector": selector,
@@ -86,7 +90,7 @@ def _follow(api: Api, selector: str, known: Known, stop: threading.Event) -> Ite
         "timeoutSeconds": str(api.limits.watch - random.randint(0, api.limits.watch // 4)),  # noqa: S311  # no secret
     }
     try:
-        with api.stream(path, query, stop) as read:
+        with api.stream(path, query) as read:
             yield known.all  # the API serves again, which ends a trouble
             yield from _changes(read, known)
     except Gone:
