@@ -17,6 +17,12 @@ test: $(READY) ## all tests, with the coverage that is held
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/python -m tests.coverage_held
 
+compose: $(READY) ## the image, and docker-compose on a Docker daemon of our own (root, Debian; some minutes the first time)
+	$(BIN)/pytest tests/compose $(PYTEST)
+
+cluster: $(READY) ## the manifests of k8s/ on a real Kubernetes of our own (root, Debian, Go; ten minutes the first time)
+	$(BIN)/pytest tests/cluster $(PYTEST)
+
 check: $(READY) ## types, lint, format
 	$(BIN)/mypy
 	$(BIN)/ruff check
@@ -44,5 +50,5 @@ lock: ## renew requirements.lock after a change of setup.cfg
 clean: ## remove what the targets above made
 	rm -rf .venv build .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
 
-.PHONY: help demo test check bench setup lock clean
+.PHONY: help demo test compose cluster check bench setup lock clean
 .DEFAULT_GOAL := help

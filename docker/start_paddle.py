@@ -28,7 +28,7 @@ try:
 except ImportError:
     found = False
 if found:
-    os.execv(sys.executable, [sys.executable, "-P", "-m", "launcher.pod"] + sys.argv[1:])
+    os.execv(sys.executable, [sys.executable, "-EP", "-m", "launcher.pod"] + sys.argv[1:])
 
 sys.stderr.write(
     "start_paddle.py: the launcher is not installed: expected " + INSTALLED + ", or start_paddle on PATH, "

@@ -11,7 +11,8 @@ from hypothesis import settings
 settings.register_profile("here", deadline=None, print_blob=True)  # machines are noisy: no timed examples
 settings.load_profile("here")
 
-for name in [name for name in os.environ if name.startswith(("LAUNCHER_", "CONF_PADDLE_", "JOB_", "KUBERNETES_"))]:
+OURS = ("LAUNCHER_", "CONF_PADDLE_", "JOB_", "KUBERNETES_")
+for name in [name for name in os.environ if name.startswith(OURS) and name != "LAUNCHER_TEST_KUBECONFIG"]:
     del os.environ[name]
 
 

@@ -1,0 +1,23 @@
+"""One Docker daemon for all tests here, with the project's images; skipped with the reason where none can be had."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from tests.support.docker import Docker, NotHere, image_tar, load, running
+
+
+@pytest.fixture(scope="package")
+def docker() -> Iterator[Docker]:
+    """Give a daemon that has the project's images."""
+    with ExitStack() as stack:
+        try:
+            image_tar()
+            daemon = stack.enter_context(running())
+        except NotHere as error:
+            pytest.skip(f"no containers here: {error}")
+        load(daemon)
+        yield daemon
