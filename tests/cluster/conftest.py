@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from tests.cluster.cluster import Cluster, chosen
 from tests.cluster.ground import Ground, NoGround, images
 from tests.cluster.kubectl import Kubectl, KubectlFailed
 from tests.cluster.telling import everything
+from tests.conftest import GIVEN
 from tests.support.waiting import wait_until
 
 HERE = Path(__file__).parent
@@ -52,7 +52,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
             print(f"\n{line}", flush=True)
 
     try:
-        choice = chosen(os.environ, tell)
+        choice = chosen(GIVEN, tell)
         found = choice.__enter__()
     except NoGround as fault:
         pytest.skip(str(fault))

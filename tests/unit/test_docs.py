@@ -11,7 +11,15 @@ from launcher.pod.outcome import Code
 from launcher.pod.variables import known
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("bench/**/*.md")])
+PAGES = sorted(
+    [
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/**/*.md"),
+        *ROOT.glob("bench/**/*.md"),
+        *ROOT.glob("docker/*.md"),
+        *ROOT.glob("k8s/**/*.md"),
+    ]
+)
 
 
 def rows(page: Path, header: str) -> list[list[str]]:
@@ -51,7 +59,7 @@ def test_the_readmes_variables_exist() -> None:
     assert named <= set(known())
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
         if "://" not in target:
