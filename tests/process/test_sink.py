@@ -186,12 +186,13 @@ def test_a_million_tiny_blocks_take_no_more_memory_than_a_few_big_ones(pipe: Pip
 
 
 def test_a_few_words_never_wait_and_have_room_where_a_program_s_output_has_none(pipe: Pipe) -> None:
+    """And a line of their own, wherever the program's output has come to."""
     sink = Sink(Stream(pipe.write), name="out", limit=2 * PAGE, patience=60)
     sink.put(b"x" * 3 * PAGE)  # more than the limit is taken where nothing else waits
     begun = time.monotonic()
     sink.put_now(b"now\n")
     assert time.monotonic() - begun < 1
-    assert pipe.drain(sink) == b"x" * 3 * PAGE + b"now\n"
+    assert pipe.drain(sink) == b"x" * 3 * PAGE + b"\nnow\n"
 
 
 def test_words_without_end_are_bounded_too(pipe: Pipe) -> None:
