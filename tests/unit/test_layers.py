@@ -105,3 +105,13 @@ def test_nothing_goes_through_a_shell() -> None:
 def test_the_kubernetes_package_is_imported_only_where_the_api_is_used() -> None:
     users = {name_of(path) for path in MODULES if any(within(each, "kubernetes") for each in imports_of(path))}
     assert users <= {"launcher.pod.discovery.account", "launcher.pod.discovery.api", "launcher.desk.api"}
+
+
+def test_signals_are_blocked_before_the_launcher_is_imported() -> None:
+    """A process 1 that has not blocked TERM loses it, and the kubelet sends it once."""
+    before = []
+    for statement in ast.parse((ROOT / "launcher/pod/__main__.py").read_text()).body:
+        if "pthread_sigmask(signal.SIG_BLOCK" in ast.unparse(statement):
+            break
+        before.append(ast.unparse(statement))
+    assert before[1:] == ["from __future__ import annotations", "import signal"]
