@@ -14,7 +14,6 @@ import os
 import sys
 import threading
 from functools import partial
-from pathlib import Path
 from typing import NoReturn
 
 from launcher.pod import init, outcome, workplace
@@ -37,7 +36,7 @@ def main() -> NoReturn:
     adopt_orphans()
     story = Story()
     try:
-        ended = live(read(os.environ, arguments, here=_here()), inbox, story)
+        ended = live(read(os.environ, arguments, here=workplace.current()), inbox, story)
     except LauncherError as error:
         ended = outcome.of_error(error)
     except Exception as error:
@@ -73,13 +72,6 @@ def live(settings: Settings, inbox: Inbox, story: Story) -> Outcome:
     story.starting(settings, roster, plan)
     with story.phase("training"):
         return launch.run(plan, settings, inbox, story.out, story.tell)
-
-
-def _here() -> str:
-    try:
-        return str(Path.cwd())
-    except FileNotFoundError:
-        return "/"  # somebody removed it; a job that needs another says so
 
 
 if __name__ == "__main__":

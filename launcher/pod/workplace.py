@@ -9,10 +9,18 @@ from pathlib import PurePosixPath
 from launcher.pod.outcome import ShardError, StartError
 
 
+def current() -> str:
+    """Return the directory that this process is in; one that somebody removed counts as the root."""
+    try:
+        return os.getcwd()  # noqa: PTH109  # text is what the settings take
+    except FileNotFoundError:
+        return "/"  # a job that needs another says so
+
+
 def enter(workdir: PurePosixPath) -> None:
     """Make a directory the current one; it may be so already, and even be deleted by now."""
     try:
-        if _current() != str(workdir):
+        if current() != str(workdir):
             os.chdir(workdir)
     except OSError as error:
         raise StartError(f"cannot enter LAUNCHER_WORKDIR={workdir}: {error.strerror}") from error
@@ -32,10 +40,3 @@ def hold(workdir: PurePosixPath) -> int:
     except OSError:
         return -1  # a file system without locks
     return held
-
-
-def _current() -> str:
-    try:
-        return os.getcwd()  # noqa: PTH109  # a plain init does without pathlib's cost
-    except FileNotFoundError:
-        return "/"  # deleted: as `here` in the settings says too
