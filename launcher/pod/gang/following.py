@@ -1,0 +1,82 @@
+"""What a member does next: a pure function of its leader's word and of its own state.
+
+No I/O here. The leader follows its own word as everybody does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from launcher.pod.gang.words import Heard, Rules, Stage, Verdict, View, Word
+
+
+class Run(IntEnum):
+    """Which of a pod's programs may run."""
+
+    NOTHING = 0
+    PSERVERS = 1
+    ALL = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """Why a member's children end, and whether at once, without grace."""
+
+    reason: str
+    kill: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Orders:
+    """What to do now: the generation to be ready for, what may run in it, why it ends; when to ask again."""
+
+    ready: int = 0
+    run: Run = Run.NOTHING
+    end: End | None = None
+    verdict: Verdict | None = None
+    until: float | None = None
+
+
+def follow(view: View, rules: Rules) -> Orders:
+    """Return the orders; `view.order` begins with the leader of the generation that this member is in."""
+    heard = view.of(view.order[0]) if view.order else Heard()
+    word = _word(heard, view)
+    if verdict := (word.verdict if word else None) or view.record.sealed:
+        return Orders(ready=view.mine.ready, verdict=verdict)
+    if view.mine.ready:
+        return _in_generation(heard, word, view, rules)
+    return Orders(ready=_joined(word, view) if word else 0)
+
+
+def _word(heard: Heard, view: View) -> Word | None:
+    status = heard.status
+    if status is None or (status.key and view.mine.key and status.key != view.mine.key):
+        return None
+    return status.word
+
+
+def _joined(word: Word, view: View) -> int:
+    """Return the number of the generation that this member can take part in, or 0; never one of the past."""
+    mine, generation = view.mine, word.generation
+    if word.stage is not Stage.READYING or generation is None or generation.number <= mine.known:
+        return 0
+    mine_too = mine.who in generation.members and generation.digest == mine.digest
+    able = mine.staged and mine.quiet and not mine.children and not mine.stopping
+    seen = mine.passes is None or generation.resume is None or generation.resume in mine.passes
+    return generation.number if mine_too and able and seen else 0
+
+
+def _in_generation(heard: Heard, word: Word | None, view: View, rules: Rules) -> Orders:
+    number, leader = view.mine.ready, view.name(view.order[0])
+    lease = heard.sent + rules.limits.lease
+    if view.now >= lease:
+        return Orders(end=End(reason=f"the leader, {leader}, has not answered in time", kill=True))
+    if heard.refused:
+        return Orders(end=End(reason=f"the leader, {leader}, is gone"))
+    if word is None or word.number != number:
+        return Orders(end=End(reason=f"the leader, {leader}, was started again"))
+    if word.stage is Stage.GATHERING:
+        return Orders(end=End(reason=word.cause.reason if word.cause else "the generation ended"))
+    run = {Stage.SERVING: Run.PSERVERS, Stage.TRAINING: Run.ALL}.get(word.stage, Run.NOTHING)
+    return Orders(ready=number, run=run, until=None if view.leads else lease)

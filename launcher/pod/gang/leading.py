@@ -1,0 +1,227 @@
+"""What the leader says next: a pure function of what it said before and of all that it knows.
+
+No I/O here. A generation needs every member, in each of its stages; the first thing that goes wrong ends it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from launcher.pod.gang.gathering import gathered
+from launcher.pod.gang.missing import absent, deserted, lacking
+from launcher.pod.gang.words import Failure, Generation, Rules, Stage, Status, Verdict, View, Word
+from launcher.pod.outcome import Code
+from launcher.pod.settings import Role
+
+# Every way from one stage to the next. A stage also lasts; from OVER there is none.
+TRANSITIONS = {
+    (Stage.GATHERING, Stage.READYING): "every member is there with its data, runs nothing, and the record is made",
+    (Stage.READYING, Stage.SERVING): "every member is ready",
+    (Stage.READYING, Stage.GATHERING): "a member is lost, told to stop, or started again",
+    (Stage.SERVING, Stage.TRAINING): "every pserver accepts connections",
+    (Stage.SERVING, Stage.GATHERING): "a pserver failed, or a member is lost",
+    (Stage.TRAINING, Stage.GATHERING): "a child failed, or a member is lost",
+    (Stage.TRAINING, Stage.OVER): "every trainer is done, and the verdict is sealed",
+    (Stage.GATHERING, Stage.OVER): "a failure that no restart cures, no restart left, or the deadline",
+}
+# What another start cannot cure: bad data, a program or a shard that is not there, settings that cannot be right.
+HOPELESS = frozenset({Code.DATA, Code.API, Code.BUG, Code.CANNOT_START, Code.SHARD, Code.SETTINGS})
+# A generation that trained for less than this is one of a crash loop, which goes round ever more slowly.
+SOON = 10.0
+SLOWEST = 30.0
+# A volume that does not answer holds the verdict no longer than this.
+SEALING = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lead:
+    """What a leader keeps: its word, what it asked of the record, and the times that its limits count from."""
+
+    word: Word = field(default_factory=Word)
+    asked: Generation | None = None
+    sealing: Verdict | None = None
+    seen: tuple[object, ...] = ()  # of the members, when something changed last
+    since: float = 0.0  # that moment
+    hold: float = 0.0  # until when somebody may still run of whom nobody here knows
+    begun: float | None = None  # when the trainers of this generation started
+    quick: int = 0  # failures in a row that came soon
+    not_before: float = 0.0
+
+
+def lead(before: Lead, view: View, rules: Rules) -> Lead:
+    """Return the next word, and what is asked of the record beside it."""
+    if before.word.verdict:
+        return before
+    if before.sealing or view.record.sealed:
+        return _sealed(before, view)
+    if before.word.stage is Stage.GATHERING:
+        after = _gather(before, view, rules)
+    elif cause := _trouble(before.word, view, rules):
+        after = _end(before, cause, view, rules)
+    else:
+        after = _advance(before, view)
+    return _overdue(before, after, view, rules)
+
+
+def due(lead: Lead, view: View, rules: Rules) -> float | None:
+    """Return when to look again though nothing is heard."""
+    limits = rules.limits
+    if lead.word.verdict:
+        return None
+    if lead.sealing:
+        return lead.since + SEALING
+    times = [time for time in (lead.not_before, lead.hold) if time > view.now]
+    if lead.word.stage is not Stage.TRAINING:
+        times.append(lead.since + _patience(lead.word, rules))
+    if lead.word.stage is not Stage.GATHERING and lead.word.generation:
+        heard = [view.of(who.address) for who in lead.word.generation.members if who.boot != view.mine.who.boot]
+        times += [min(each.wrote + limits.lost, each.sent + limits.lease) for each in heard]
+    return min(times, default=None)
+
+
+def _gather(before: Lead, view: View, rules: Rules) -> Lead:
+    """Make the next generation once everybody is there."""
+    asked = before.asked
+    if asked and view.record.made == asked.number:
+        return replace(before, asked=None, begun=None, word=Word(stage=Stage.READYING, generation=asked))
+    if fatal := _failure(view, generation=0):
+        return _seal(before, fatal, view)
+    waiting = next((why for address in view.order if (why := absent(address, view, rules))), "")
+    if waiting or view.now < before.not_before:
+        return replace(before, asked=None, word=replace(before.word, waiting=waiting))
+    if asked and view.record.highest < asked.number:
+        return before
+    return _ask(before, view, rules)
+
+
+def _ask(before: Lead, view: View, rules: Rules) -> Lead:
+    statuses = _statuses(view)
+    recorded = view.record.latest
+    last = max((each for each in (before.word.generation, recorded) if each), key=_number, default=None)
+    cause = before.word.cause or Failure(generation=_number(last), code=Code.GANG, reason="a leader was lost")
+    if last and last.restarts >= rules.restarts:
+        return _seal(before, cause, view, spent=last.restarts)
+    generation = Generation(
+        number=max(view.record.highest, _number(last), *(status.known for status in statuses)) + 1,
+        members=tuple(status.who for status in statuses),
+        digest=view.mine.digest,
+        resume=_newest(statuses),
+        restarts=last.restarts + 1 if last else 0,
+        cause=cause.reason if last else "",
+    )
+    waiting = replace(before.word, waiting="the record of the gang on the volume to be written")
+    unknown = recorded is not None and not _vouched(recorded, statuses)
+    hold = view.now + rules.limits.lost if unknown else before.hold
+    return replace(before, asked=generation, hold=hold, word=waiting)
+
+
+def _vouched(recorded: Generation, statuses: list[Status]) -> bool:
+    """Return whether somebody here was there, or everybody there is here again as another process 1."""
+    boots = {status.who.boot for status in statuses}
+    pods = {status.who.uid for status in statuses if status.lone}
+    known = any(who.boot in boots for who in recorded.members)
+    return known or all(who.uid in pods for who in recorded.members)
+
+
+def _trouble(word: Word, view: View, rules: Rules) -> Failure | None:
+    """Return the first thing that ends a generation under way."""
+    number = word.number
+    if failure := _failure(view, generation=number):
+        return failure
+    if view.record.highest > number:
+        reason = f"another leader has made generation {view.record.highest}"
+        return Failure(generation=number, code=Code.GANG, reason=reason)
+    for who in word.generation.members if word.generation else ():
+        if why := deserted(who, word, view, rules):
+            return Failure(generation=number, code=Code.GANG, reason=why)
+    return None
+
+
+def _end(before: Lead, cause: Failure, view: View, rules: Rules) -> Lead:
+    generation = before.word.generation
+    if cause.code in HOPELESS or (generation and generation.restarts >= rules.restarts):
+        return _seal(before, cause, view, spent=generation.restarts if generation else 0)
+    lived = view.now - before.begun if before.begun is not None else 0.0
+    quick = before.quick + 1 if cause.code != Code.GANG and lived < SOON else 0
+    pause = min(2.0 ** (quick - 2), SLOWEST) if quick > 1 else 0.0
+    word = Word(generation=generation, cause=cause)
+    return replace(before, word=word, quick=quick, not_before=view.now + pause, hold=0.0)
+
+
+def _advance(before: Lead, view: View) -> Lead:
+    """Go on to the next stage when every member has come to the end of this one."""
+    word, statuses = before.word, _statuses(view)
+    waiting = next((why for address in view.order if (why := lacking(address, word, view))), "")
+    if word.stage is Stage.TRAINING:
+        trainers = [status.marks for status in statuses if status.who.role is not Role.PSERVER]
+        passed, shared = gathered(trainers, word)
+        word = replace(word, passed=passed, shared=shared)
+    if waiting or view.now < before.hold:
+        return replace(before, word=replace(word, waiting=waiting))
+    if word.stage is Stage.READYING:
+        return replace(before, word=replace(word, stage=Stage.SERVING, waiting=""))
+    if word.stage is Stage.SERVING:
+        return replace(before, begun=view.now, word=replace(word, stage=Stage.TRAINING, waiting=""))
+    return replace(before, word=word, sealing=Verdict(code=0, reason="every trainer is done"), since=view.now)
+
+
+def _overdue(before: Lead, after: Lead, view: View, rules: Rules) -> Lead:
+    """End what has not changed for too long; a training may take its time."""
+    if after.sealing or after.word.verdict:
+        return after
+    seen = (after.word.stage, after.word.waiting, *map(_visible, _statuses(view)))
+    if seen != before.seen:
+        return replace(after, seen=seen, since=view.now)
+    patience = _patience(after.word, rules)
+    if after.word.stage is Stage.TRAINING or view.now < after.since + patience:
+        return after
+    code = Code.GANG if after.word.generation else Code.JOIN
+    reason = f"nothing changed for {patience:g} s: {after.word.waiting or 'waiting'}"
+    return _seal(after, Failure(generation=after.word.number, code=code, reason=reason), view)
+
+
+def _seal(before: Lead, cause: Failure, view: View, spent: int = 0) -> Lead:
+    """Ask for the verdict of failure to be recorded, and end all children meanwhile."""
+    reason = f"{cause.reason} (after {spent} restarts)" if spent else cause.reason
+    verdict = Verdict(code=cause.code, reason=reason, tail=cause.tail)
+    word = Word(generation=before.word.generation, cause=cause)
+    return replace(before, word=word, asked=None, sealing=verdict, since=view.now)
+
+
+def _sealed(before: Lead, view: View) -> Lead:
+    """Give the verdict once it stands in the record: of two leaders' verdicts the first one stands."""
+    late = before.sealing if view.now >= before.since + SEALING else None
+    verdict = view.record.sealed or late
+    if verdict is None:
+        return before
+    return replace(before, word=replace(before.word, stage=Stage.OVER, verdict=verdict, waiting=""))
+
+
+def _failure(view: View, generation: int) -> Failure | None:
+    statuses = _statuses(view)
+    found = (each.failure for each in statuses if each.failure and each.failure.generation == generation)
+    return next(found, None)
+
+
+def _statuses(view: View) -> list[Status]:
+    """Return the members' last statuses, in rank order."""
+    return [status for address in view.order if (status := view.of(address).status)]
+
+
+def _newest(statuses: list[Status]) -> int | None:
+    """Return the newest complete pass that everybody sees who has the volume."""
+    seen = [set(status.passes) for status in statuses if status.passes is not None]
+    return max(set.intersection(*seen), default=None) if seen else None
+
+
+def _visible(status: Status) -> tuple[object, ...]:
+    return (status.who.boot, status.phase, status.staged_bytes, status.ready, status.serving, status.children)
+
+
+def _patience(word: Word, rules: Rules) -> float:
+    restarting = word.stage is Stage.GATHERING and word.generation is not None
+    return rules.limits.regather if restarting else rules.limits.gather
+
+
+def _number(generation: Generation | None) -> int:
+    return generation.number if generation else 0

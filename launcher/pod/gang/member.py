@@ -1,0 +1,157 @@
+"""One member of a gang: what it says of itself, what it keeps as a leader, and what it is to do next.
+
+No I/O here: time, news and the record's facts come in, a status and orders go out. So the whole protocol can be
+driven through any order of events without a socket, a clock or a volume.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from launcher.pod.gang import fencing
+from launcher.pod.gang.fencing import Fence
+from launcher.pod.gang.following import Orders, Run, follow
+from launcher.pod.gang.leading import Lead, due, lead
+from launcher.pod.gang.words import Failure, Generation, Heard, Phase, Recorded, Rules, Status, Verdict, View, Who
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """The complete gang as this launcher sees it: the members' addresses, the leader's first, and their names."""
+
+    addresses: tuple[str, ...]
+    digest: str
+    names: Mapping[str, str] = field(default_factory=dict)
+
+
+NOBODY = Order(addresses=(), digest="")
+
+
+@dataclass(slots=True, kw_only=True)
+class Member:
+    """What one launcher knows of its gang; `look` is asked whenever something may have changed."""
+
+    status: Status
+    rules: Rules
+    order: Order = NOBODY
+    lead: Lead = field(default_factory=Lead)
+    last: Generation | None = None  # that this member took part in
+    fence: Fence = field(default_factory=Fence)
+    run: Run = Run.NOTHING
+
+    @property
+    def led(self) -> bool:
+        """Whether this member led the last generation that it took part in."""
+        return self.last is not None and self.last.members[0].boot == self.status.who.boot
+
+    @property
+    def watched(self) -> frozenset[str]:
+        """Whose statuses it needs: as leader everybody's, else the leader's; and of those it led, or that led it."""
+        own = self.status.who.address
+        wanted = set(self.order.addresses if self.order.addresses[:1] == (own,) else self.order.addresses[:1])
+        if self.last:
+            wanted.update(who.address for who in (self.last.members if self.led else self.last.members[:1]))
+        return frozenset(wanted - {own})
+
+    @property
+    def engaged(self) -> bool:
+        """Whether it is in a generation, and so does not take another order."""
+        return bool(self.status.ready or self.status.children)
+
+    def meet(self, order: Order, who: Who, *, rank: int | None, key: str) -> None:
+        """Take the complete order, or NOBODY while it is incomplete; not while engaged."""
+        self.order = order
+        self.status = replace(
+            self.status, who=who, rank=rank, key=key or self.status.key, digest=order.digest, staged=False
+        )
+
+    def staged(self, passes: tuple[int, ...] | None) -> None:
+        """Say that the data for this order is there, and which complete passes are seen."""
+        self.status = replace(self.status, staged=True, passes=passes)
+
+    def fail(self, failure: Failure) -> None:
+        """Say what went wrong here; the first failure of a generation stands."""
+        if self.status.failure is None:
+            self.status = replace(self.status, failure=failure)
+
+    def stop(self) -> None:
+        """Say that this launcher was told to stop."""
+        self.status = replace(self.status, stopping=True)
+
+    def report(self, *, children: bool, serving: bool, trained: bool) -> None:
+        """Say how far the children of this generation are."""
+        number = self.status.ready
+        self.status = replace(
+            self.status,
+            children=number if children else 0,
+            serving=number if serving else 0,
+            trained=number if trained else 0,
+        )
+
+    def rest(self) -> None:
+        """Say that nothing of this generation runs here any more."""
+        self.run = Run.NOTHING
+        self.status = replace(self.status, ready=0, children=0, serving=0, trained=0, staged=False)
+
+    def look(self, now: float, heard: Mapping[str, Heard], record: Recorded) -> Orders:
+        """Return what to do now, with `status` renewed to what is to be published."""
+        view = self._view(now, heard, record)
+        self.fence = self._fence(view)
+        word = None
+        until = self.fence.until if self.fence.until > now else None
+        self.status = replace(self.status, quiet=until is None)
+        if view.leads:
+            view = replace(view, mine=self.status)
+            self.lead = lead(self.lead, view, self.rules)
+            word = self.lead.word
+            until = _soonest(until, due(self.lead, view, self.rules))
+        self.status = replace(self.status, word=word)
+        view = replace(view, mine=self.status)
+        orders = follow(view, self.rules)
+        self._obey(orders, view)
+        return replace(orders, until=_soonest(until, orders.until))
+
+    def _obey(self, orders: Orders, view: View) -> None:
+        if orders.ready and not self.status.ready:
+            leader = view.of(self.order.addresses[0]).status
+            self.last = leader.word.generation if leader and leader.word else None
+            self.fence = Fence()
+            self.status = replace(self.status, ready=orders.ready, known=orders.ready, failure=None)
+        self.run = orders.run
+        self.status = replace(self.status, phase=_phase(self.status, self.run, orders.verdict))
+
+    def _fence(self, view: View) -> Fence:
+        """Return until when somebody of the last generation may still run, as far as this member must know."""
+        if self.last is None or self.status.ready:
+            return Fence()
+        if self.led:
+            return fencing.leaders(self.last, self.fence, view, self.rules.limits)
+        return fencing.members(self.last, self.fence, view, self.rules.limits)
+
+    def _view(self, now: float, heard: Mapping[str, Heard], record: Recorded) -> View:
+        return View(
+            now=now,
+            mine=self.status,
+            order=self.order.addresses,
+            names=self.order.names,
+            heard=heard,
+            record=record,
+        )
+
+
+def _phase(status: Status, run: Run, verdict: Verdict | None) -> Phase:
+    cases = (
+        (status.stopping, Phase.STOPPED),
+        (verdict is not None and verdict.code == 0, Phase.DONE),
+        (verdict is not None or status.failure is not None, Phase.FAILED),
+        (bool(status.trained), Phase.TRAINED),
+        (run is Run.ALL, Phase.TRAINING),
+        (bool(status.ready), Phase.SERVING),
+        (bool(status.digest), Phase.STAGING),
+    )
+    return next((phase for is_so, phase in cases if is_so), Phase.JOINING)
+
+
+def _soonest(*times: float | None) -> float | None:
+    return min((time for time in times if time is not None), default=None)

@@ -1,0 +1,207 @@
+"""The nouns of a gang: what each launcher says of itself, and what the leader says to all.
+
+No I/O here. Everything here is published, by anybody on the pod network to be read: no environment, no argv.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from launcher.pod.settings import Role
+
+
+class Phase(StrEnum):
+    """How far a pod has come."""
+
+    JOINING = "joining"
+    STAGING = "staging"
+    SERVING = "serving"
+    TRAINING = "training"
+    TRAINED = "trained"
+    DONE = "done"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+class Stage(StrEnum):
+    """How far a generation has come, by its leader's word."""
+
+    GATHERING = "gathering"  # none runs: waiting until all are there, have their data, and no children
+    READYING = "readying"  # it is made: waiting until every member says that it is ready for it
+    SERVING = "serving"  # pservers start
+    TRAINING = "training"  # trainers start
+    OVER = "over"  # there is a verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Who:
+    """A member: one process of one pod. A pod that starts its launcher again is another member."""
+
+    role: Role
+    address: str
+    uid: str
+    boot: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """What went wrong first: in a generation (0: before any), at which member, with which code and last lines."""
+
+    generation: int
+    code: int
+    reason: str
+    tail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """How it ended for everybody."""
+
+    code: int
+    reason: str
+    tail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generation:
+    """One start of the whole gang: its members in rank order, the pass to go on from, and what came before."""
+
+    number: int
+    members: tuple[Who, ...]
+    digest: str
+    resume: int | None = None
+    restarts: int = 0
+    cause: str = ""
+
+    def holds(self, who: Who) -> bool:
+        """Return whether this very process is meant."""
+        return who in self.members
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Word:
+    """What the leader says."""
+
+    stage: Stage = Stage.GATHERING
+    generation: Generation | None = None
+    cause: Failure | None = None
+    verdict: Verdict | None = None
+    waiting: str = ""
+    passed: tuple[str, ...] = ()
+    shared: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    @property
+    def number(self) -> int:
+        """The number of the generation that it is about."""
+        return self.generation.number if self.generation else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marks:
+    """What a trainer said to its launcher: the barriers that it waits at, what it shares, how far it is."""
+
+    at: tuple[str, ...] = ()
+    shared: Mapping[str, str] = field(default_factory=dict)
+    progress: Mapping[str, float | str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """What a launcher says of itself. Numbers name generations; 0 is none."""
+
+    who: Who
+    key: str = ""
+    phase: Phase = Phase.JOINING
+    rank: int | None = None
+    digest: str = ""  # of the order that it knows; empty while somebody is missing
+    staged: bool = False  # its data for that order is there
+    quiet: bool = True  # nobody of an earlier generation can still be running, as far as it knows
+    lone: bool = False  # it is process 1: where it is gone, so are its children
+    passes: tuple[int, ...] | None = None  # the complete ones that it sees; None where it has no volume
+    known: int = 0  # the highest generation that it has heard of
+    ready: int = 0
+    children: int = 0
+    serving: int = 0
+    trained: int = 0
+    failure: Failure | None = None
+    stopping: bool = False
+    staged_bytes: int = 0
+    marks: Marks = field(default_factory=Marks)
+    word: Word | None = None  # the leader's alone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """What is known of a peer: its last status, when the poll that brought it was sent, and whether it is gone.
+
+    `refused` says that nobody listens there any more; `wrote` is when this launcher last answered that peer.
+    """
+
+    status: Status | None = None
+    sent: float = 0.0
+    wrote: float = 0.0
+    refused: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Seconds. A member's children live for `lease` after the last answered poll was sent; `lost` is longer."""
+
+    lost: float
+    lease: float
+    wait: float  # how long a poll may wait for news
+    gather: float  # for all to come together
+    regather: float  # the same, after a failure
+
+    @classmethod
+    def of(cls, peer: float, join: float, rejoin: float) -> Limits:
+        """Return the limits that follow from the settings."""
+        return cls(lost=peer, lease=peer * 2 / 3, wait=peer / 5, gather=join, regather=rejoin)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """What stands in the gang's record: the highest generation, the one that this launcher made, the verdict."""
+
+    highest: int = 0
+    made: int = 0
+    latest: Generation | None = None
+    sealed: Verdict | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What a gang keeps to: its limits, how many restarts it has, how long children may take to end in one."""
+
+    limits: Limits
+    restarts: int
+    grace: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """All that one launcher knows at a moment. `order` holds the members' addresses, the leader's first."""
+
+    now: float
+    mine: Status
+    order: tuple[str, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
+    heard: Mapping[str, Heard] = field(default_factory=dict)
+    record: Recorded = field(default_factory=Recorded)
+
+    @property
+    def leads(self) -> bool:
+        """Whether this launcher is the first of the complete order."""
+        return self.order[:1] == (self.mine.who.address,)
+
+    def of(self, address: str) -> Heard:
+        """Return what is known of a member; of this one everything, at this moment."""
+        if address == self.mine.who.address:
+            return Heard(status=self.mine, sent=self.now, wrote=self.now)
+        return self.heard.get(address, Heard())
+
+    def name(self, address: str) -> str:
+        """Return a member's name for people."""
+        return self.names.get(address, address)
