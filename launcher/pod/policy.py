@@ -50,13 +50,32 @@ class Stop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """Why the children end."""
+    """Why the children end; `told` by a signal; `grace` is theirs where it differs from the usual one."""
 
     at: float
     code: int
     reason: str
     culprit: str = ""
     unstarted: bool = False
+    told: bool = False
+    grace: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What the gang wants of a pod's children: who may run, why they end, when to ask again, and their grace then.
+
+    Alone, without a gang, children run at once, and end with the last trainer.
+    """
+
+    run: frozenset[Role] = frozenset(Role)
+    cause: Cause | None = None
+    until: float | None = None
+    grace: float | None = None
+    alone: bool = False
+
+
+ALONE = Wish(alone=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,30 +87,38 @@ class Step:
     end: Cause | None = None
 
 
-def decide(children: Sequence[Child], stop: Stop | None, now: float, grace: float) -> Step:
+def decide(children: Sequence[Child], stop: Stop | None, now: float, grace: float, wish: Wish = ALONE) -> Step:
     """Return the next step."""
-    cause = first_cause(children, stop)
+    cause = first_cause(children, stop, wish)
     if cause is None or cause.at > now:
         return Step(until=None if cause is None else cause.at)
     left = [child for child in children if child.left and not _given_up(child, now)]
     if not left:
         return Step(end=cause)
+    grace = grace if cause.grace is None else cause.grace
     signals = tuple((child.pid, signum) for child in left if (signum := _signal(child, now, grace)))
     return Step(signals=signals, until=min(_due(child, now, grace) for child in left))
 
 
-def first_cause(children: Sequence[Child], stop: Stop | None) -> Cause | None:
+def first_cause(children: Sequence[Child], stop: Stop | None, wish: Wish = ALONE) -> Cause | None:
     """Return what comes first: it may lie a farewell ahead, and a better end may still overtake it."""
-    causes = [cause for child in children if (cause := _failure(child, children))]
+    causes = [cause for child in children if (cause := _failure(child, children, wish))]
     if stop:
-        causes.append(Cause(at=stop.at, code=128 + stop.signum, reason=f"told to stop by {signal_name(stop.signum)}"))
-    done = _success(children)
-    if done:
+        reason = f"told to stop by {signal_name(stop.signum)}"
+        causes.append(Cause(at=stop.at, code=128 + stop.signum, reason=reason, told=True))
+    if wish.cause:
+        causes.append(wish.cause)
+    if wish.alone and (done := _success(children)):
         causes.append(done)
     return min(causes, key=lambda cause: cause.at, default=None)
 
 
-def _failure(child: Child, children: Sequence[Child]) -> Cause | None:
+def trained(children: Sequence[Child]) -> bool:
+    """Return whether every trainer here has ended well."""
+    return all(child.code == 0 and child.told is None for child in children if child.role is not Role.PSERVER)
+
+
+def _failure(child: Child, children: Sequence[Child], wish: Wish) -> Cause | None:
     if child.code is None or child.told is not None:
         return None  # what a child does after it was told to end is obedience
     if child.code:
@@ -101,16 +128,20 @@ def _failure(child: Child, children: Sequence[Child]) -> Cause | None:
             reason=_reason(child),
             culprit=child.name,
             unstarted=bool(child.why),
+            grace=wish.grace,
         )
-    if child.role is Role.PSERVER and any(other.role is not Role.PSERVER for other in children):
-        reason = f"{child.name} ended with 0 while its trainer was still running; could it not bind its port?"
-        return Cause(at=child.ended + FAREWELL, code=Code.GANG, reason=reason, culprit=child.name)
+    if child.role is Role.PSERVER and (not wish.alone or any(other.role is not Role.PSERVER for other in children)):
+        reason = f"{child.name} ended with 0 before the trainers were done; could it not bind its port?"
+        farewell = FAREWELL if Role.TRAINER in wish.run else 0.0
+        return Cause(
+            at=child.ended + farewell, code=Code.GANG, reason=reason, culprit=child.name, grace=wish.grace
+        )
     return None
 
 
 def _success(children: Sequence[Child]) -> Cause | None:
     awaited = [child for child in children if child.role is not Role.PSERVER] or list(children)
-    if any(child.code != 0 for child in awaited):
+    if not awaited or any(child.code != 0 for child in awaited):
         return None
     return Cause(at=max(child.ended for child in awaited), code=0, reason="every trainer of this pod is done")
 

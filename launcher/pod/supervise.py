@@ -16,7 +16,7 @@ from pathlib import Path
 from launcher.pod import policy
 from launcher.pod.inbox import HALTING, STOPPING, Ended, Halted, Inbox, Told
 from launcher.pod.outcome import Code, StartError
-from launcher.pod.policy import Cause, Child, Step, Stop
+from launcher.pod.policy import ALONE, Cause, Child, Step, Stop, Wish
 from launcher.pod.settings import Role
 
 
@@ -43,19 +43,31 @@ class Manners:
     ended: Callable[[Child], None] = lambda child: None
 
 
-def run(starts: Sequence[Start], inbox: Inbox, *, grace: float, manners: Manners | None = None) -> Cause:
-    """Start the children and return why they ended, once nothing of them is left."""
+Ask = Callable[[Sequence[Child], Stop | None], Wish]
+
+
+def run(
+    starts: Sequence[Start],
+    inbox: Inbox,
+    *,
+    grace: float,
+    manners: Manners | None = None,
+    ask: Ask = lambda _children, _stop: ALONE,
+) -> Cause:
+    """Start the children as they may run and return why they ended, once nothing of them is left."""
     manners = manners or Manners()
     stop: Stop | None = None
-    children = _start(starts)
+    children: tuple[Child, ...] = ()
     while True:
-        step = policy.decide(children, stop, time.monotonic(), grace)
+        wish = ask(children, stop)
+        children = _start(starts, children, stop, wish)
+        step = policy.decide(children, stop, time.monotonic(), grace, wish)
         if step.end:
             return step.end
         if step.signals:
             children = _look(_perform(step, children))
             continue
-        event = inbox.next(step.until)
+        event = inbox.next(_soonest(step.until, wish.until))
         if isinstance(event, Told) and event.signum in manners.stopping:
             stop = stop or Stop(signum=event.signum, at=event.at)
         elif isinstance(event, Told):
@@ -67,17 +79,20 @@ def run(starts: Sequence[Start], inbox: Inbox, *, grace: float, manners: Manners
         children = _look(children)
 
 
-def _start(starts: Sequence[Start]) -> tuple[Child, ...]:
-    """Start the children in order; after one that cannot be started, no further one is."""
-    children: list[Child] = []
-    for start in starts:
+def _start(
+    starts: Sequence[Start], children: tuple[Child, ...], stop: Stop | None, wish: Wish
+) -> tuple[Child, ...]:
+    """Start in order those that may run by now; after anything that ends them all, no further one is."""
+    for start in starts[len(children) :]:
+        if start.role not in wish.run or policy.first_cause(children, stop, wish):
+            break
         child = Child(name=start.name, role=start.role)
         try:
-            children.append(replace(child, pid=start.spawn()))
+            child = replace(child, pid=start.spawn())
         except StartError as error:
-            failed = replace(child, left=False, code=Code.CANNOT_START, ended=time.monotonic(), why=str(error))
-            return (*children, failed)
-    return tuple(children)
+            child = replace(child, left=False, code=Code.CANNOT_START, ended=time.monotonic(), why=str(error))
+        children = (*children, child)
+    return children
 
 
 def _perform(step: Step, children: Sequence[Child]) -> tuple[Child, ...]:
@@ -157,3 +172,7 @@ def _group_exists(group: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def _soonest(*times: float | None) -> float | None:
+    return min((each for each in times if each is not None), default=None)

@@ -179,7 +179,7 @@ ENDS = [
         [over(pserver(), 0, 5), over(trainer(told=5 + FAREWELL), -15, 6 + FAREWELL)],
         None,
         Code.GANG,
-        "pserver 0 ended with 0 while its trainer was still running; could it not bind its port?",
+        "pserver 0 ended with 0 before the trainers were done; could it not bind its port?",
         "pserver 0",
     ),
     (
