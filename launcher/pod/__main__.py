@@ -12,18 +12,20 @@ signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
 
 import os
 import sys
-import threading
 from functools import partial
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from launcher.pod import init, outcome, workplace
 from launcher.pod.inbox import Inbox
-from launcher.pod.outcome import LauncherError, Outcome
+from launcher.pod.outcome import Decided, LauncherError, Outcome, Stopped
 from launcher.pod.settings import Settings
 from launcher.pod.spawn import adopt_orphans
 from launcher.pod.story import Story
 from launcher.pod.usage import answer
 from launcher.pod.variables import read
+
+if TYPE_CHECKING:
+    from launcher.pod.gang.membership import Membership
 
 
 def main() -> NoReturn:
@@ -53,25 +55,46 @@ def live(settings: Settings, inbox: Inbox, story: Story) -> Outcome:
         command = settings.command + settings.flags.words
         return story.of_init(init.run(command, inbox, grace=settings.timing.grace))
 
-    from launcher.pod import launch  # from here on it is a job: a plain init pays for none of this
-    from launcher.pod.discovery import meet
+    from launcher.pod.gang.membership import (
+        Membership,  # from here on it is a job: a plain init pays for none of this
+    )
+
+    if settings.job_path:
+        workplace.hold(settings.workdir)
+    with Membership(settings, inbox, story.tell) as gang:
+        try:
+            while True:
+                if ended := generation(settings, inbox, story, gang):
+                    return ended
+        except Decided as decided:
+            return decided.outcome
+        except Stopped as stopped:
+            return outcome.of_error(stopped)
+        except LauncherError as error:
+            return gang.lament(error)
+
+
+def generation(settings: Settings, inbox: Inbox, story: Story, gang: Membership) -> Outcome | None:
+    """Take part in one start of the gang; return how it ended, or None where it begins anew."""
+    from launcher.pod import launch
     from launcher.pod.identity import write_identity
     from launcher.pod.runtimes import plan_for
     from launcher.pod.shard import stage
 
     with story.phase("joining"):
-        never = threading.Event()  # a stop ends the whole process, and with it the waiting
-        roster = inbox.errand("waiting for its peers", partial(meet, settings, never, story.tell))
+        roster = gang.meet()
     story.rank = roster.rank
     with story.phase("staging"):
-        if settings.job_path:
-            workplace.hold(settings.workdir)
-        inbox.errand("staging its data", partial(stage, settings, roster, story.tell))
+        gang.stage(partial(stage, settings, roster, story.tell))
         write_identity(settings, roster, story.tell)
-    plan = plan_for(settings, roster)
+    with story.phase("assembling"):
+        begun = gang.assemble()
+    if begun is None:
+        return None
+    plan = plan_for(settings, roster, gang.resume(begun), begun.number)
     story.starting(settings, roster, plan)
     with story.phase("training"):
-        return launch.run(plan, settings, inbox, story.out, story.tell)
+        return gang.settle(launch.run(plan, settings, inbox, story.out, story.tell, gang, begun.heading))
 
 
 if __name__ == "__main__":

@@ -59,7 +59,12 @@ class Returned:
     error: BaseException | None = None
 
 
-Event = Told | Ended | Halted | Returned
+@dataclass(frozen=True, slots=True)
+class Nudged:
+    """Something that is looked at may have changed."""
+
+
+Event = Told | Ended | Halted | Returned | Nudged
 
 
 class Inbox:
@@ -72,7 +77,8 @@ class Inbox:
         # Without children to pass them to, these end a launcher as they would any process; not under nohup.
         ends = (*STOPPING, signal.SIGHUP, signal.SIGQUIT)
         self._ending = tuple(each for each in ends if signal.getsignal(each) is not signal.SIG_IGN)
-        self._arrived: queue.SimpleQueue[int | Returned] = queue.SimpleQueue()
+        self._arrived: queue.SimpleQueue[int | Returned | Nudged] = queue.SimpleQueue()
+        self._nudged = False
         self._ended: deque[Event] = deque()
         threading.Thread(target=self._take_signals, name="signals", daemon=True).start()
 
@@ -84,26 +90,45 @@ class Inbox:
                 arrived = self._arrived.get(timeout=wait)
             except queue.Empty:
                 return None
-            if isinstance(arrived, Returned):
+            if isinstance(arrived, Nudged):
+                self._nudged = False
+            if isinstance(arrived, Returned | Nudged):
                 return arrived
             if arrived != signal.SIGCHLD:
                 return Told(arrived, time.monotonic())
             self._reap()
         return self._ended.popleft()
 
-    def errand(self, doing: str, work: Callable[[], Result]) -> Result:
-        """Return what a blocking step returns; it runs on its own thread, so that a signal to stop ends the wait."""
+    def nudge(self) -> None:
+        """Wake the main thread, from any other; many nudges are one."""
+        if not self._nudged:
+            self._nudged = True
+            self._arrived.put(Nudged())
+
+    def errand(
+        self, doing: str, work: Callable[[], Result], look: Callable[[], float | None] = lambda: None
+    ) -> Result:
+        """Return what a blocking step returns; it runs on its own thread, so that a signal to stop ends the wait.
+
+        Meanwhile `look` is called after each event and when the time comes that it returned last.
+        """
         threading.Thread(target=self._run, args=(work,), name=doing, daemon=True).start()
         while True:
-            match self.next():
+            match self.wait(doing, look()):
                 case Returned(error=None, result=result):
                     return result  # type: ignore[return-value]  # the only errand under way is this one
                 case Returned(error=error) if error:
                     raise error
-                case Told(signum) if signum in self._ending:
-                    raise Stopped(signum, doing)
-                case Told(signum) if signum in HALTING:
-                    os.kill(os.getpid(), signal.SIGSTOP)
+
+    def wait(self, doing: str, until: float | None = None) -> Event | None:
+        """Return the next event while no children run: a signal to stop ends the wait."""
+        event = self.next(until)
+        match event:
+            case Told(signum) if signum in self._ending:
+                raise Stopped(signum, doing)
+            case Told(signum) if signum in HALTING:
+                os.kill(os.getpid(), signal.SIGSTOP)
+        return event
 
     def _run(self, work: Callable[[], object]) -> None:
         try:

@@ -1,28 +1,31 @@
-"""Runs a plan: each program with its pipe, its log and its words on stdout, under supervision, to one outcome."""
+"""Runs a plan as the gang wants it: each program with its voice, under supervision, to one cause."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from launcher.pod import supervise
+from launcher.pod import policy, supervise, voices
 from launcher.pod.events import Tell
+from launcher.pod.gang.following import soonest
+from launcher.pod.gang.membership import Membership
+from launcher.pod.gang.words import Brood, Failure
 from launcher.pod.inbox import Inbox
-from launcher.pod.lines import Lines
-from launcher.pod.logfile import Log, LogFile
 from launcher.pod.masking import masked
-from launcher.pod.outcome import Outcome
-from launcher.pod.plan import Plan, Program
-from launcher.pod.policy import Child, exit_code
-from launcher.pod.pump import Pump
-from launcher.pod.settings import Settings
+from launcher.pod.memory import Memory, explain
+from launcher.pod.plan import Plan
+from launcher.pod.policy import Cause, Child, Stop, Wish, exit_code
+from launcher.pod.ports import Knocker, check_free
+from launcher.pod.settings import Role, Settings
 from launcher.pod.sink import Sink
 from launcher.pod.spawn import spawn
 from launcher.pod.supervise import Manners, Start
+from launcher.pod.vigil import Vigil
+from launcher.pod.voices import Voice
 
 # How long the children's last words may take at most, while something still takes them: the kubelet kills 30 s after
 # it told to stop, and the children may have had 25 of them.
@@ -30,67 +33,92 @@ FLUSH = 10.0
 FLUSH_WHEN_STOPPED = 2.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Voice:
-    """A program's output on its way: the pipe, and the log file where the job has a directory."""
-
-    program: Program
-    pump: Pump
-    log: Log | None
-
-
-def run(plan: Plan, settings: Settings, inbox: Inbox, out: Sink, tell: Tell) -> Outcome:
-    """Run the programs until nothing of them is left, and return how that ended."""
-    voices = _voices(plan, settings, out, tell)
-    starts = [_start(voice, tell) for voice in voices]
+def run(plan: Plan, settings: Settings, inbox: Inbox, out: Sink, tell: Tell, gang: Membership, heading: str) -> Cause:
+    """Run the programs until nothing of them is left, and return why they ended."""
+    spoken = voices.voices(plan, settings, out, tell, heading)
+    vigil = Vigil(
+        timeout=settings.timing.stall, written=lambda name: spoken[name].pump.total, marks=lambda: gang.marks
+    )
+    crew = Crew(plan=plan, voices=spoken, vigil=vigil, inbox=inbox, gang=gang, tell=tell)
+    programs = plan.programs
+    starts = [Start(name=it.name, role=it.role, spawn=partial(crew.spawn, spoken[it.name])) for it in programs]
     manners = Manners(ended=partial(_tell_end, tell))
-    cause = supervise.run(starts, inbox, grace=settings.timing.grace, manners=manners)
-    _finish(voices, out, tell, time.monotonic() + (FLUSH if cause.culprit or not cause.code else FLUSH_WHEN_STOPPED))
-    tails = {voice.program.name: voice.pump.tail for voice in voices}
-    return Outcome(code=cause.code, reason=cause.reason, tail=tails.get(cause.culprit, b""))
+    cause = supervise.run(starts, inbox, grace=settings.timing.grace, manners=manners, ask=crew.ask)
+    crew.close()
+    until = time.monotonic() + (FLUSH_WHEN_STOPPED if cause.told else FLUSH)
+    voices.finish(tuple(spoken.values()), out, tell, until)
+    return cause
 
 
-def _voices(plan: Plan, settings: Settings, out: Sink, tell: Tell) -> tuple[Voice, ...]:
-    alone = len(plan.programs) == 1
-    prefixed = not alone if settings.prefix is None else settings.prefix
-    voices = []
-    for program in plan.programs:
-        log = _log(program, settings, tell)
-        lines = None if alone and not prefixed else Lines(f"[{program.name}] ".encode() if prefixed else b"")
-        pump = Pump(program.name, log=log.put if log else None, out=out.put, lines=lines)
-        voices.append(Voice(program=program, pump=pump, log=log))
-    return tuple(voices)
+@dataclass(slots=True, kw_only=True)
+class Crew:
+    """The programs of one generation here, and what the gang is told of them."""
 
+    plan: Plan
+    voices: dict[str, Voice]
+    vigil: Vigil
+    inbox: Inbox
+    gang: Membership
+    tell: Tell
+    memory: Memory | None = field(default_factory=Memory.now)
+    knocker: Knocker | None = None
+    failure: Failure | None = None
 
-def _finish(voices: Sequence[Voice], out: Sink, tell: Tell, until: float) -> None:
-    for voice in voices:
-        voice.pump.finish(until)
-    for voice in voices:
-        if voice.log:
-            voice.log.finish(until)
-    if not out.flush(until):
-        tell("stdout_unfinished", bytes_lost=out.lost + out.waiting, remedy="does its reader still read?")
+    def spawn(self, voice: Voice) -> int:
+        """Start a program and return its pid."""
+        program, pump = voice.program, voice.pump
+        serves = program.role is Role.PSERVER
+        if serves:
+            check_free(self.gang.address, self.plan.ports)
+        more = {} if serves else {**self.vigil.environment, **self.gang.environment}
+        with Path(os.devnull).open("rb") as nothing:
+            files = {0: nothing.fileno(), 1: pump.write_end, 2: pump.write_end}
+            pid = spawn(program.argv, {**os.environ, **more, **program.env}, files=files)
+        pump.start()
+        if serves:
+            self.knocker = Knocker(self.gang.address, self.plan.ports, self.inbox.nudge)
+        self.tell("child_started", child=program.name, pid=pid, argv=masked(program.argv))
+        return pid
 
+    def ask(self, children: Sequence[Child], stop: Stop | None) -> Wish:
+        """Return what the gang wants of the children, after telling it how they are."""
+        now = time.monotonic()
+        until = self.vigil.look(children, now)
+        cause = policy.first_cause(children, stop, self.gang.wish)
+        due = cause if cause and cause.at <= now else None
+        if due and due.culprit and self.failure is None:
+            self.failure = self._failure(due)
+        told = due is not None and due.told
+        wish = self.gang.ask(self._brood(children, told=told))
+        return replace(wish, until=soonest(wish.until, until))
 
-def _log(program: Program, settings: Settings, tell: Tell) -> Log | None:
-    if settings.job_path is None:
-        return None
-    parts = (settings.job, "output", f"node_{program.rank}", program.log)
-    return Log(LogFile(settings.job_path, parts, tell), tell)
+    def close(self) -> None:
+        """Knock no more."""
+        if self.knocker:
+            self.knocker.close()
 
+    def _brood(self, children: Sequence[Child], *, told: bool) -> Brood:
+        may = self.gang.wish.run
+        planned = {program.role for program in self.plan.programs}
+        trainers = [child for child in children if child.role is Role.TRAINER]
+        return Brood(
+            left=any(child.left for child in children),
+            serving=self.knocker is not None and self.knocker.open
+            if Role.PSERVER in planned
+            else Role.PSERVER in may,
+            trained=Role.TRAINER in may
+            and bool(trainers or Role.TRAINER not in planned)
+            and policy.trained(children),
+            failure=self.failure,
+            told=told,
+        )
 
-def _start(voice: Voice, tell: Tell) -> Start:
-    return Start(name=voice.program.name, role=voice.program.role, spawn=partial(_spawn, voice, tell))
-
-
-def _spawn(voice: Voice, tell: Tell) -> int:
-    program, pump = voice.program, voice.pump
-    with Path(os.devnull).open("rb") as nothing:
-        files = {0: nothing.fileno(), 1: pump.write_end, 2: pump.write_end}
-        pid = spawn(program.argv, {**os.environ, **program.env}, files=files)
-    pump.start()
-    tell("child_started", child=program.name, pid=pid, argv=masked(program.argv))
-    return pid
+    def _failure(self, cause: Cause) -> Failure:
+        """Return what went wrong, in full: why it was killed, where it stood still, its last lines."""
+        reason = self.vigil.reasons.get(cause.culprit, cause.reason)
+        if why := explain(self.memory, Memory.now()):
+            reason = f"{reason}: {why}"
+        return Failure(generation=1, code=cause.code, reason=reason, tail=self.voices[cause.culprit].tail())
 
 
 def _tell_end(tell: Tell, child: Child) -> None:

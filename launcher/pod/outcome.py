@@ -99,6 +99,20 @@ class Stopped(LauncherError):
         super().__init__(f"told to stop by {signal_name(signum)} while {during}")
 
 
+class GangError(LauncherError):
+    """The gang cannot come together again."""
+
+    code = Code.GANG
+
+
+class Decided(Exception):
+    """It has ended for the whole gang, whatever this pod is at."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(outcome.reason)
+        self.outcome = outcome
+
+
 def of_error(error: LauncherError) -> Outcome:
     """Return the outcome that an expected failure leads to."""
     return Outcome(code=int(error.code), reason=str(error))

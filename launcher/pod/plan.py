@@ -30,9 +30,10 @@ class Program:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The programs of this pod, in the order in which they start."""
+    """The programs of this pod, in the order in which they start, and the ports that its pserver opens."""
 
     programs: tuple[Program, ...]
+    ports: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,14 +44,16 @@ class Resume:
     directory: str
 
 
-def plan(roster: Roster, *, pserver: Program | None, trainer: Program) -> Plan:
+def plan(roster: Roster, *, pserver: Program | None, trainer: Program, ports: tuple[int, ...] = ()) -> Plan:
     """Return the programs that this pod's role asks for; a pserver starts before its trainer."""
     wanted = {
         Role.NODE: (pserver, trainer),
         Role.PSERVER: (pserver,),
         Role.TRAINER: (trainer,),
     }[roster.role]
-    return Plan(programs=tuple(program for program in wanted if program))
+    programs = tuple(program for program in wanted if program)
+    serves = any(program.role is Role.PSERVER for program in programs)
+    return Plan(programs=programs, ports=ports if serves else ())
 
 
 def identity(roster: Roster) -> dict[str, str]:

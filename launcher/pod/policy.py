@@ -133,9 +133,7 @@ def _failure(child: Child, children: Sequence[Child], wish: Wish) -> Cause | Non
     if child.role is Role.PSERVER and (not wish.alone or any(other.role is not Role.PSERVER for other in children)):
         reason = f"{child.name} ended with 0 before the trainers were done; could it not bind its port?"
         farewell = FAREWELL if Role.TRAINER in wish.run else 0.0
-        return Cause(
-            at=child.ended + farewell, code=Code.GANG, reason=reason, culprit=child.name, grace=wish.grace
-        )
+        return Cause(at=child.ended + farewell, code=Code.GANG, reason=reason, culprit=child.name, grace=wish.grace)
     return None
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import fcntl
 import os
 import select
+import struct
+import termios
 import threading
 import time
 from collections.abc import Callable
@@ -30,6 +32,7 @@ class Pump:
         """Make the pipe; `log` and `out` are fed as it comes, `out` in whole lines where `lines` are given."""
         self.name = name
         self.tail = b""
+        self.total = 0
         self._log = log
         self._out = out
         self._lines = lines
@@ -44,6 +47,16 @@ class Pump:
         """Begin to read; the child has its end by now."""
         os.close(self.write_end)
         self._thread.start()
+
+    def settle(self, until: float) -> None:
+        """Wait until what is in the pipe has been read, no longer than given."""
+        while time.monotonic() < until:
+            try:
+                if not _unread(self._read):
+                    break
+            except OSError:  # closed by now
+                break
+            time.sleep(0.001)
 
     def finish(self, until: float) -> None:
         """Take what is in the pipe now that the child is gone, and stop; wait for that no longer than given."""
@@ -86,7 +99,14 @@ class Pump:
 
     def _pass_on(self, block: bytes) -> None:
         self.tail = (self.tail + block[-TAIL:])[-TAIL:]
+        self.total += len(block)
         if self._log:
             self._log(block)
         if out := self._lines.feed(block) if self._lines else block:
             self._out(out)
+
+
+def _unread(pipe: int) -> int:
+    answer = fcntl.ioctl(pipe, termios.FIONREAD, struct.pack("i", 0))
+    count: int = struct.unpack("i", answer)[0]
+    return count

@@ -9,49 +9,13 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from launcher.pod.outcome import SettingsError
+from launcher.pod.seen import Group, Seen, missing, newest_owner
 from launcher.pod.settings import Role
 
 HOSTNAME_LIMIT = 63  # a longer pod name is cut to this where it becomes the host's
-SHOWN = 5  # of many that are waited for
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """One pod as it was last seen."""
-
-    name: str
-    uid: str
-    phase: str
-    address: str = ""
-    leaving: bool = False
-    owner: str = ""
-    created: str = ""
-    hostname: str = ""
-    index: int | None = None
-    why: str = ""
-
-    @property
-    def live(self) -> bool:
-        """Whether the pod can be a peer: running, reachable, not on its way out."""
-        return self.phase == "Running" and bool(self.address) and not self.leaving
-
-    @property
-    def over(self) -> bool:
-        """Whether nothing more is to come from the pod."""
-        return self.leaving or self.phase in ("Succeeded", "Failed")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
-    """One kind of pod that is waited for: how it is found, how many there must be, and who says so."""
-
-    role: Role
-    selector: str
-    expected: int
-    counted_by: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,17 +30,21 @@ class Peer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Roster:
-    """The complete gang, dealt: the place in a tuple is the rank in that role."""
+    """The complete gang, dealt: the place in a tuple is the rank in that role.
+
+    The key is the UID of the trainers' Job, or nothing where it is not known.
+    """
 
     pservers: tuple[Peer, ...]
     trainers: tuple[Peer, ...]
     me: Peer
     role: Role
+    key: str = ""
 
     @property
     def rank(self) -> int:
         """This pod's rank among its own."""
-        return (self.pservers if self.role is Role.PSERVER else self.trainers).index(self.me)
+        return self._ranked(self.role).index(self.me)
 
     @property
     def digest(self) -> str:
@@ -85,13 +53,33 @@ class Roster:
         lines += [f"trainer {peer.address} {peer.uid}" for peer in self.trainers]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
+    @property
+    def members(self) -> tuple[tuple[Role, Peer], ...]:
+        """Every member with its role, in the gang's order, its leader first."""
+        roles = (Role.NODE,) if self.role is Role.NODE else (Role.TRAINER, Role.PSERVER)
+        return tuple((role, peer) for role in roles for peer in self._ranked(role))
+
+    def name_of(self, role: Role, peer: Peer) -> str:
+        """Return a member's name for people: its role and rank, and where it is."""
+        where = peer.address if peer.name in ("", peer.address) else f"{peer.address}, {peer.name}"
+        return f"{role} {self._ranked(role).index(peer)} ({where})"
+
+    def _ranked(self, role: Role) -> tuple[Peer, ...]:
+        return self.pservers if role is Role.PSERVER else self.trainers
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """Not complete yet: for whom, and why, in a sentence that changes only when something did."""
+    """Not complete: for whom it waits, and why, in a sentence that changes only when something did.
+
+    The key is the roster's, as soon as it is known. `succeeded` says that a pod of the trainers' Job ended with
+    success: a launcher leaves with 0 only by a verdict of success, so that the training is over.
+    """
 
     reason: str
     running: tuple[tuple[str, str], ...] = ()
+    key: str = ""
+    succeeded: bool = False
 
 
 def ordered(peers: Iterable[Peer]) -> tuple[Peer, ...]:
@@ -119,48 +107,65 @@ def own_pod(seen: Iterable[Seen], hostname: str, addresses: Collection[str]) -> 
 
 
 def settle(
-    groups: Mapping[Role, Group], seen: Mapping[Role, Collection[Seen]], me: Seen | None, role: Role, job_uid: str
+    groups: Mapping[Role, Group],
+    seen: Mapping[Role, Collection[Seen]],
+    me: Seen | None,
+    role: Role,
+    job_uid: str,
+    before: str = "",
 ) -> Roster | Waiting:
-    """Return the roster when every group is complete, else for whom to wait and why."""
-    if me is None:
-        return Waiting(reason="this pod is not listed yet under " + groups[role].selector)
+    """Return the roster when every group is complete, else for whom to wait and why.
+
+    `before` is the key as it was known before: the trainers' Job stays known after its last live pod.
+    """
+    own = job_uid or (me.owner if me else "")
+    jobs = {each: own if each is role else newest_owner(seen[each]) for each in groups}
+    trainers = [*groups][-1]
+    jobs[trainers] = key = jobs[trainers] or before
+    ours = {each: tuple(pod for pod in seen[each] if pod.owner == jobs[each] != "") for each in groups}
+    others = {each: len(seen[each]) - len(ours[each]) for each in groups}
+    found: Roster | Waiting = Waiting(reason="this pod is not listed yet under " + groups[role].selector)
+    if me:
+        found = _orphaned(me, job_uid) or _deal(groups, ours, others, role, me)
+    if isinstance(found, Roster):
+        return replace(found, key=key)
+    return replace(found, key=key, succeeded=any(pod.phase == "Succeeded" for pod in ours[trainers]))
+
+
+_APART = "expected one pod to a node (a hostPort, or anti-affinity), or no hostNetwork"
+
+
+def _orphaned(me: Seen, job_uid: str) -> Waiting | None:
     if not (job_uid or me.owner):
         return Waiting(reason=f"this pod ({me.name}) has no controller: expected it to be made by a Job")
     if job_uid and me.owner and job_uid != me.owner:
         problem = f"LAUNCHER_JOB_UID={job_uid!r}: expected this pod's Job, {me.owner} (not the pod's own UID)"
         raise SettingsError([problem])
-    found: dict[Role, tuple[Peer, ...]] = {}
-    reasons, running = [], []
-    for key, group in groups.items():
-        owner = (job_uid or me.owner) if key is role else newest_owner(seen[key])
-        ours = [pod for pod in seen[key] if owner and pod.owner == owner]
-        live = [pod for pod in ours if pod.live]
-        running += [(pod.phase, pod.address) for pod in live]
-        if len(live) == group.expected and _indexes_differ(live):
-            found[key] = ordered(_peer(pod) for pod in live)
-        else:
-            reasons.append(_missing(group, ours, live, others=len(seen[key]) - len(ours)))
+    return None
+
+
+def _deal(
+    groups: Mapping[Role, Group],
+    ours: Mapping[Role, Collection[Seen]],
+    others: Mapping[Role, int],
+    role: Role,
+    me: Seen,
+) -> Roster | Waiting:
+    live = {each: [pod for pod in pods if pod.live] for each, pods in ours.items()}
+    reasons = [
+        missing(group, ours[each], others=others[each])
+        for each, group in groups.items()
+        if len(live[each]) != group.expected or not _indexes_differ(live[each])
+    ]
     if reasons:
-        return Waiting(reason="; ".join(reasons), running=tuple(sorted(running)))
+        running = sorted((pod.phase, pod.address) for pods in live.values() for pod in pods)
+        return Waiting(reason="; ".join(reasons), running=tuple(running))
+    found = {each: ordered(_peer(pod) for pod in pods) for each, pods in live.items()}
     _refuse_shared(found)
     if _peer(me) not in found[role]:
         return Waiting(reason=f"this pod ({me.name}) is not Running with an address in the API yet")
-    first, last = next(iter(found.values())), list(found.values())[-1]
-    return Roster(pservers=first, trainers=last, me=_peer(me), role=role)
-
-
-def newest_owner(seen: Iterable[Seen]) -> str:
-    """Return the UID of the newest Job that still has a pod to come or running; a Job is as old as its oldest pod."""
-    here: set[str] = set()
-    began: dict[str, str] = {}
-    for pod in seen:
-        began[pod.owner] = min(began.get(pod.owner, pod.created), pod.created)
-        if pod.owner and not pod.over:
-            here.add(pod.owner)
-    return max(here, key=lambda owner: (began[owner], owner), default="")
-
-
-_APART = "expected one pod to a node (a hostPort, or anti-affinity), or no hostNetwork"
+    dealt = list(found.values())
+    return Roster(pservers=dealt[0], trainers=dealt[-1], me=_peer(me), role=role)
 
 
 def _peer(pod: Seen) -> Peer:
@@ -183,31 +188,3 @@ def _refuse_shared(found: Mapping[Role, Collection[Peer]]) -> None:
 def _indexes_differ(live: Collection[Seen]) -> bool:
     indexes = [pod.index for pod in live if pod.index is not None]
     return len(set(indexes)) == len(indexes)
-
-
-def _missing(group: Group, ours: Collection[Seen], live: Collection[Seen], *, others: int) -> str:
-    here = [pod for pod in ours if not pod.over]
-    count = f"{len(live)} of {group.expected} {_KIND[group.role]} are running"
-    if len(live) > group.expected:
-        names = ", ".join(sorted(pod.name for pod in live))
-        return (
-            f"{len(live)} {_KIND[group.role]} are running, {group.expected} expected: waiting for one to go ({names})"
-        )
-    if len(live) == group.expected:
-        return f"{count}, two of them with one completion index: waiting for the old one to go"
-    why = [f"{pod.name} {_why(pod)}" for pod in sorted(ours, key=lambda pod: (pod.over, pod.name)) if not pod.live]
-    if len(why) > SHOWN:
-        why[SHOWN:] = [f"and {len(why) - SHOWN} more"]
-    if len(here) < group.expected:
-        why.append(f"{len(here)} pods exist, {group.expected} expected by {group.counted_by}")
-    if others:
-        why.append(f"{others} more have the label and are another Job's")
-    return f"{count}: " + "; ".join(why)
-
-
-def _why(pod: Seen) -> str:
-    state = pod.why or "is " + pod.phase
-    return f"does not count any more ({state})" if pod.over else state
-
-
-_KIND = {Role.NODE: "pods", Role.PSERVER: "pservers", Role.TRAINER: "trainers"}

@@ -11,6 +11,8 @@ from pathlib import PurePosixPath
 
 from launcher.pod.arguments import Flags
 
+TURNS = 6
+
 
 class Runtime(StrEnum):
     """What is launched: Paddle's v1 command line, Paddle 2.x's fleet, or any command by its environment."""
@@ -59,6 +61,13 @@ class Ports:
     def last(self) -> int:
         """The last port that a v1 pserver takes."""
         return self.first + self.dense + self.sparse - 1
+
+    def of_generation(self, number: int) -> int:
+        """Return a fleet pserver's port in a generation: another one each time, so that what is left meets nobody.
+
+        Six in turn: one after 7164 to 7169 comes the launcher's own port.
+        """
+        return self.first + (max(number, 1) - 1) % TURNS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

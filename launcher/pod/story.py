@@ -54,7 +54,7 @@ class Story:
         try:
             yield
         finally:
-            self._seconds[name] = round(time.monotonic() - begun, 3)
+            self._seconds[name] = round(self._seconds.get(name, 0.0) + time.monotonic() - begun, 3)
 
     def starting(self, settings: Settings, roster: Roster, plan: Plan) -> None:
         """Tell what is about to be trained, where, and as whom."""

@@ -79,9 +79,7 @@ def run(
         children = _look(children)
 
 
-def _start(
-    starts: Sequence[Start], children: tuple[Child, ...], stop: Stop | None, wish: Wish
-) -> tuple[Child, ...]:
+def _start(starts: Sequence[Start], children: tuple[Child, ...], stop: Stop | None, wish: Wish) -> tuple[Child, ...]:
     """Start in order those that may run by now; after anything that ends them all, no further one is."""
     for start in starts[len(children) :]:
         if start.role not in wish.run or policy.first_cause(children, stop, wish):

@@ -1,52 +1,67 @@
-"""Finds the peers, wherever the settings say that they are to be found, and says who they are."""
+"""Finds the peers, wherever the settings say that they are to be found, and says who they are, for life."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import closing
 
 from launcher.pod.events import Tell
-from launcher.pod.roster import Roster
+from launcher.pod.roster import Roster, Waiting
 from launcher.pod.settings import PeersFrom, Settings
 
+Rosters = Generator[Roster | Waiting, None, None]
 
-def meet(
-    settings: Settings, stop: threading.Event, tell: Tell, *, clock: Callable[[], float] = time.monotonic
-) -> Roster:
-    """Return the complete roster; blocks until then, until the join deadline, or until `stop` is set."""
-    began = clock()
-    roster = WAYS[settings.peers.source](settings, stop, tell)
+
+def rosters(
+    settings: Settings, tell: Tell, seeking: threading.Event, *, clock: Callable[[], float] = time.monotonic
+) -> Rosters:
+    """Yield the complete roster, or for whom it waits, at each change; it begins with the first that is asked for.
+
+    Until the first roster the join deadline holds and the wait is told; after it nothing is told or raised.
+    Names are looked up again only while `seeking` is set. A gang of one is yielded once, and that is the end.
+    """
+    began, met = clock(), False
+    with closing(WAYS[settings.peers.source](settings, tell, seeking)) as states:
+        for state in states:
+            if isinstance(state, Roster) and not met:
+                met = True
+                _complete(state, tell, seconds=round(clock() - began, 3))
+            yield state
+
+
+def meet(settings: Settings, _stop: threading.Event, tell: Tell) -> Roster:
+    """Return the first complete roster."""
+    with closing(rosters(settings, tell, threading.Event())) as states:
+        return next(state for state in states if isinstance(state, Roster))
+
+
+def _complete(roster: Roster, tell: Tell, *, seconds: float) -> None:
     peers = dict.fromkeys((*roster.pservers, *roster.trainers))
-    tell(
-        "roster_complete",
-        running=[("Running", peer.address) for peer in peers],
-        rank=roster.rank,
-        digest=roster.digest,
-        seconds=round(clock() - began, 3),
-    )
-    return roster
+    running = [("Running", peer.address) for peer in peers]
+    tell("roster_complete", running=running, rank=roster.rank, digest=roster.digest, seconds=seconds)
 
 
-def _kubernetes(settings: Settings, stop: threading.Event, tell: Tell) -> Roster:
+def _kubernetes(settings: Settings, tell: Tell, seeking: threading.Event) -> Rosters:
     from launcher.pod.discovery import kubernetes  # 0.2 s and 43 MB, which the other ways do without
 
-    return kubernetes.meet(settings, stop, tell)
+    return kubernetes.rosters(settings, tell, seeking)
 
 
-def _dns(settings: Settings, stop: threading.Event, tell: Tell) -> Roster:
+def _dns(settings: Settings, tell: Tell, seeking: threading.Event) -> Rosters:
     from launcher.pod.discovery import dns
 
-    return dns.meet(settings, stop, tell)
+    return dns.rosters(settings, tell, seeking)
 
 
-def _static(settings: Settings, stop: threading.Event, tell: Tell) -> Roster:
+def _static(settings: Settings, tell: Tell, seeking: threading.Event) -> Rosters:
     from launcher.pod.discovery import static
 
-    return static.meet(settings, stop, tell)
+    return static.rosters(settings, tell, seeking)
 
 
-def _alone(settings: Settings, _stop: threading.Event, _tell: Tell) -> Roster:
+def _alone(settings: Settings, _tell: Tell, _seeking: threading.Event) -> Rosters:
     from launcher.pod.discovery import static
 
     return static.alone(settings)

@@ -41,7 +41,8 @@ class Gone(Trouble):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Seconds: to connect, of silence on a connection, and after which the server is to end a watch by itself.
+    """Seconds: to connect, of silence on a connection, after which the server is to end a watch by itself, and
+    after which a refusal is tried again while the gang runs.
 
     The silence that is borne is longer than a healthy watch lasts, so that a dead connection is noticed in a
     minute even where something on the way answers the kernel's keep-alive probes.
@@ -50,6 +51,7 @@ class Limits:
     connect: float = 5.0
     silence: float = 55.0
     watch: int = 45
+    again: float = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,23 +10,26 @@ import threading
 from collections.abc import Callable
 
 from launcher.pod.discovery import machine
-from launcher.pod.discovery.names import EVERY, Place, Resolve, by_name, mine
+from launcher.pod.discovery.gather import Rosters
+from launcher.pod.discovery.names import EVERY, Place, by_name, mine
+from launcher.pod.discovery.resolving import Resolve
 from launcher.pod.events import Tell
 from launcher.pod.outcome import SettingsError
-from launcher.pod.roster import Peer, Roster, Waiting
+from launcher.pod.roster import Peer, Waiting
 from launcher.pod.settings import Role, Settings
 
 
-def meet(
+def rosters(
     settings: Settings,
-    stop: threading.Event,
     tell: Tell,
+    seeking: threading.Event,
     *,
     resolve: Resolve = socket.getaddrinfo,
     addresses: Callable[[], frozenset[str]] = machine.addresses,
     every: float = EVERY,
-) -> Roster:
-    """Return the roster once DNS shows exactly the expected number of peers."""
+    over: threading.Event | None = None,
+) -> Rosters:
+    """Yield the roster whenever DNS shows exactly the expected number of peers, else for whom it waits."""
     places = _places(settings)
     is_mine = mine(settings.address, addresses)
 
@@ -35,7 +38,7 @@ def meet(
             return _by_index(peers[settings.index or 0], is_mine)
         return _by_address(places[role], [peer for peer in peers if is_mine(peer.address)])
 
-    return by_name(places, settings, stop, tell, own, resolve=resolve, every=every)
+    return by_name(places, settings, tell, seeking, own, resolve=resolve, every=every, over=over)
 
 
 def _places(settings: Settings) -> dict[Role, Place]:

@@ -12,28 +12,31 @@ from urllib.parse import quote
 from launcher.pod.discovery import machine, podjson
 from launcher.pod.discovery.account import DIRECTORY, Account, Trouble
 from launcher.pod.discovery.api import Api, Limits
-from launcher.pod.discovery.gather import Source, gather
+from launcher.pod.discovery.ears import Source
+from launcher.pod.discovery.gather import Found, Rosters, gather
 from launcher.pod.discovery.watching import pods
 from launcher.pod.events import Tell
 from launcher.pod.outcome import ApiError, SettingsError
-from launcher.pod.roster import Group, Roster, Seen, Waiting, own_pod, settle
+from launcher.pod.roster import own_pod, settle
+from launcher.pod.seen import Group, Seen
 from launcher.pod.settings import Role, Settings
 
 LIMITS = Limits()
 
 
-def meet(
+def rosters(
     settings: Settings,
-    stop: threading.Event,
     tell: Tell,
+    _seeking: threading.Event,
     *,
     account: Path = DIRECTORY,
     environ: Mapping[str, str] = os.environ,
     hostname: Callable[[], str] = socket.gethostname,
     addresses: Callable[[], frozenset[str]] = machine.addresses,
     limits: Limits = LIMITS,
-) -> Roster:
-    """Return the roster once the API shows every expected pod running."""
+    over: threading.Event | None = None,
+) -> Rosters:
+    """Yield the roster whenever the API shows every expected pod running, else for whom it waits."""
     api = Api.of(Account.read(account, environ), settings.namespace, limits)
     groups = wanted(settings)
     name = hostname()
@@ -41,9 +44,10 @@ def meet(
     for group in groups.values():
         tell("peers_wanted", selector=group.selector, desired=group.expected)
 
-    def fold(seen: Mapping[str, tuple[Seen, ...]]) -> Roster | Waiting:
+    def fold(seen: Mapping[str, tuple[Seen, ...]], before: str) -> Found:
         every = {role: seen[role] for role in groups}
-        return settle(groups, every, own_pod(every[settings.role], name, mine), settings.role, settings.job_uid)
+        me = own_pod(every[settings.role], name, mine)
+        return settle(groups, every, me, settings.role, settings.job_uid, before)
 
     def source(group: Group) -> Source[tuple[Seen, ...]]:
         own = name if group.role is settings.role else ""
@@ -51,7 +55,9 @@ def meet(
 
     sources = {str(role): source(group) for role, group in groups.items()}
     try:
-        return gather(sources, fold, stop, tell, seconds=settings.timing.join, deaf=ApiError)
+        yield from gather(
+            sources, fold, tell, seconds=settings.timing.join, deaf=ApiError, again=limits.again, over=over
+        )
     finally:
         api.hang_up()
 

@@ -1,25 +1,26 @@
-"""Peers by name: host names looked up, once a second, only while one is missing."""
+"""Peers by name: host names looked up, once a second, only while one is missing or the gang seeks a member."""
 
 from __future__ import annotations
 
 import socket
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 
 from launcher.pod.discovery import machine
-from launcher.pod.discovery.gather import gather
+from launcher.pod.discovery.gather import Found, Rosters, gather
+from launcher.pod.discovery.resolving import Answer, Resolve, lookups
 from launcher.pod.events import Tell
-from launcher.pod.outcome import SettingsError
 from launcher.pod.roster import Peer, Roster, Waiting, ordered
 from launcher.pod.settings import Role, Settings
 
 EVERY = 1.0
 SHOWN = 5  # of many that are missing
 
-Resolve = Callable[..., list[tuple[Any, ...]]]
+# Finds this pod among the peers of its role.
+Own = Callable[[Role, tuple[Peer, ...]], Peer | Waiting]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,33 +39,38 @@ class Place:
         return 1 if self.apart else self.expected
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What a name led to: addresses, or the reason why to none."""
-
-    addresses: tuple[str, ...] = ()
-    why: str = ""
-
-
 def by_name(
     places: Mapping[Role, Place],
     settings: Settings,
-    stop: threading.Event,
     tell: Tell,
-    own: Callable[[Role, tuple[Peer, ...]], Peer | Waiting],
+    seeking: threading.Event,
+    own: Own,
     *,
     resolve: Resolve = socket.getaddrinfo,
     every: float = EVERY,
-) -> Roster:
-    """Return the roster once the names lead to exactly the expected peers, this pod among them."""
+    over: threading.Event | None = None,
+) -> Rosters:
+    """Yield the roster, or Waiting, at each change of where the names lead."""
 
-    def fold(found: Mapping[str, Mapping[str, Found]]) -> Roster | Waiting:
-        return _settle(places, found["names"], settings.role, own)
+    def settled(found: Mapping[str, Answer]) -> Found:
+        return replace(_settle(places, found, settings.role, own), key=told_key(settings))
+
+    def look(over: threading.Event, _trouble: object) -> Iterator[Found]:
+        return _look(places, settled, partial(lookups, resolve=resolve, over=over), over, seeking, every)
 
     for place in places.values():
         tell("peers_wanted", selector=_shown(place.names), desired=place.expected)
-    looking = {"names": lambda over, _trouble: _look(places, resolve, over, every)}
-    return gather(looking, fold, stop, tell, seconds=settings.timing.join)
+    try:
+        yield from gather(
+            {"names": look}, lambda known, _: known["names"], tell, seconds=settings.timing.join, over=over
+        )
+    finally:
+        seeking.set()  # what sleeps until somebody is sought must wake to see that it is over
+
+
+def told_key(settings: Settings) -> str:
+    """Return the key of a gang that is known by names: the UID of the trainers' Job where this pod was told it."""
+    return "" if settings.role is Role.PSERVER else settings.job_uid
 
 
 def mine(told: str, here: Callable[[], frozenset[str]] = machine.addresses) -> Callable[[str], bool]:
@@ -77,53 +83,43 @@ def mine(told: str, here: Callable[[], frozenset[str]] = machine.addresses) -> C
 
 
 def _look(
-    places: Mapping[Role, Place], resolve: Resolve, over: threading.Event, every: float
-) -> Iterator[Mapping[str, Found]]:
+    places: Mapping[Role, Place],
+    settled: Callable[[Mapping[str, Answer]], Found],
+    asked: Callable[[tuple[str, ...]], Iterable[tuple[str, Answer]]],
+    over: threading.Event,
+    seeking: threading.Event,
+    every: float,
+) -> Iterator[Found]:
     names = tuple(dict.fromkeys(name for place in places.values() for name in place.names))
-    found: dict[str, Found] = {}
+    answers: dict[str, Answer] = {}
     due = names
-    while not over.is_set():
-        found.update(_lookups(due, resolve, over))
-        if due != names and not _missing(places, found):
+    while True:
+        answers.update(asked(due))
+        if due != names and not over.is_set() and not _missing(places, answers):
             # What was found first may have been replaced while the last was waited for.
-            found.update(_lookups(names, resolve, over))
-        if not over.is_set():
-            yield dict(found)
-        over.wait(every)
-        due = _missing(places, found) or names
+            answers.update(asked(names))
+        if over.is_set():
+            return
+        yield (state := settled(answers))
+        if isinstance(state, Roster) and not seeking.is_set():
+            seeking.wait()
+        else:
+            over.wait(every)
+        # A name may lead to a pod that is gone: who is sought may be behind any of them.
+        due = names if seeking.is_set() else _missing(places, answers) or names
 
 
-def _lookups(names: tuple[str, ...], resolve: Resolve, over: threading.Event) -> Iterator[tuple[str, Found]]:
-    for name in names:
-        if not over.is_set():
-            yield name, _lookup(name, resolve)
-
-
-def _lookup(name: str, resolve: Resolve) -> Found:
-    """Return a name's addresses of one family: IPv4 where there is any, so that every pod takes the same."""
-    try:
-        answers = resolve(name, None, type=socket.SOCK_STREAM)
-    except UnicodeError as error:
-        raise SettingsError([f"{name!r}: expected a host name, of parts of 1 to 63 characters"]) from error
-    except OSError as error:
-        return Found(why=f"{name} does not resolve ({error.strerror or error})")
-    families = {answer[0] for answer in answers}
-    family = socket.AF_INET if socket.AF_INET in families else socket.AF_INET6
-    found = {machine.plain(answer[4][0]) for answer in answers if answer[0] == family}
-    return Found(addresses=tuple(sorted(filter(None, found))), why=f"{name} has no address")
-
-
-def _missing(places: Mapping[Role, Place], found: Mapping[str, Found]) -> tuple[str, ...]:
+def _missing(places: Mapping[Role, Place], found: Mapping[str, Answer]) -> tuple[str, ...]:
     wanted = ((name, place.each) for place in places.values() for name in place.names)
     return tuple(dict.fromkeys(name for name, each in wanted if len(found[name].addresses) != each))
 
 
 def _settle(
     places: Mapping[Role, Place],
-    found: Mapping[str, Found],
+    found: Mapping[str, Answer],
     role: Role,
-    own: Callable[[Role, tuple[Peer, ...]], Peer | Waiting],
-) -> Roster | Waiting:
+    own: Own,
+) -> Found:
     reasons = [why for place in places.values() if (why := _why(place, found))]
     dealt = {key: ordered(_peers(place, found)) for key, place in places.items()}
     running = tuple(sorted({("Running", peer.address) for peers in dealt.values() for peer in peers}))
@@ -138,7 +134,7 @@ def _settle(
     return Roster(pservers=every[0], trainers=every[-1], me=me, role=role)
 
 
-def _peers(place: Place, found: Mapping[str, Found]) -> list[Peer]:
+def _peers(place: Place, found: Mapping[str, Answer]) -> list[Peer]:
     return [
         Peer(address=address, name=name if place.apart else "", index=index if place.indexed else None)
         for index, name in enumerate(place.names)
@@ -146,7 +142,7 @@ def _peers(place: Place, found: Mapping[str, Found]) -> list[Peer]:
     ]
 
 
-def _why(place: Place, found: Mapping[str, Found]) -> str:
+def _why(place: Place, found: Mapping[str, Answer]) -> str:
     lacking = [_lack(name, place, found[name]) for name in place.names if len(found[name].addresses) != place.each]
     if not lacking or not place.apart:
         return "".join(lacking)
@@ -155,7 +151,7 @@ def _why(place: Place, found: Mapping[str, Found]) -> str:
     return f"{there}: " + "; ".join(lacking[:SHOWN] + more)
 
 
-def _lack(name: str, place: Place, found: Found) -> str:
+def _lack(name: str, place: Place, found: Answer) -> str:
     count, wanted = (
         len(found.addresses),
         f"{place.each} expected" + ("" if place.apart else f" by {place.counted_by}"),

@@ -11,9 +11,10 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from launcher.pod.roster import Seen
+from launcher.pod.seen import Seen
 
 INDEX = "batch.kubernetes.io/job-completion-index"
+OOM = "OOMKilled"
 WORD_LIMIT = 253  # the longest name that Kubernetes gives to anything
 SENTENCE_LIMIT = 300
 
@@ -31,7 +32,7 @@ def seen(pod: object) -> Seen:
     """Return what one pod's JSON says of it; what is missing or broken leaves it incomplete."""
     metadata, spec, status = _map(pod, "metadata"), _map(pod, "spec"), _map(pod, "status")
     phase, address = word(status.get("phase")), _address(status.get("podIP"))
-    leaving = metadata.get("deletionTimestamp") is not None
+    leaving, why = metadata.get("deletionTimestamp") is not None, _why(status, phase, address)
     return Seen(
         name=word(metadata.get("name")),
         uid=word(metadata.get("uid")),
@@ -42,7 +43,8 @@ def seen(pod: object) -> Seen:
         created=word(metadata.get("creationTimestamp")),
         hostname=word(spec.get("hostname")),
         index=_index(metadata),
-        why="is being deleted" if leaving else _why(status, phase, address),
+        # A pod that is cleared away after it ran out of memory was lost to that, not to the clearing.
+        why="is being deleted" if leaving and OOM not in why else why,
     )
 
 

@@ -7,23 +7,26 @@ import threading
 from collections.abc import Callable
 
 from launcher.pod.discovery import machine
-from launcher.pod.discovery.names import EVERY, Place, Resolve, by_name, mine
+from launcher.pod.discovery.gather import Rosters
+from launcher.pod.discovery.names import EVERY, Place, by_name, mine, told_key
+from launcher.pod.discovery.resolving import Resolve
 from launcher.pod.events import Tell
 from launcher.pod.outcome import SettingsError
 from launcher.pod.roster import Peer, Roster
 from launcher.pod.settings import Role, Settings
 
 
-def meet(
+def rosters(
     settings: Settings,
-    stop: threading.Event,
     tell: Tell,
+    seeking: threading.Event,
     *,
     resolve: Resolve = socket.getaddrinfo,
     addresses: Callable[[], frozenset[str]] = machine.addresses,
     every: float = EVERY,
-) -> Roster:
-    """Return the roster of the listed peers, once every host name among them has an address."""
+    over: threading.Event | None = None,
+) -> Rosters:
+    """Yield the roster of the listed peers whenever every host name among them has an address."""
     pservers, trainers = (_place(names) for names in (settings.peers.pservers, settings.peers.trainers))
     places = {Role.PSERVER: pservers, Role.TRAINER: trainers} if settings.separated else {Role.NODE: trainers}
     is_mine = mine(settings.address, addresses)
@@ -31,13 +34,13 @@ def meet(
     def own(_role: Role, peers: tuple[Peer, ...]) -> Peer:
         return _own(settings, [peer for peer in peers if is_mine(peer.address)])
 
-    return by_name(places, settings, stop, tell, own, resolve=resolve, every=every)
+    return by_name(places, settings, tell, seeking, own, resolve=resolve, every=every, over=over)
 
 
-def alone(settings: Settings) -> Roster:
-    """Return the roster of one."""
+def alone(settings: Settings) -> Rosters:
+    """Yield the roster of one, and end: nothing can change."""
     me = Peer(address=settings.address or "127.0.0.1")
-    return Roster(pservers=(me,), trainers=(me,), me=me, role=settings.role)
+    yield Roster(pservers=(me,), trainers=(me,), me=me, role=settings.role, key=told_key(settings))
 
 
 def _place(names: tuple[str, ...]) -> Place:

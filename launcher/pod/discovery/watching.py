@@ -14,7 +14,7 @@ import tenacity
 from launcher.pod.discovery import podjson
 from launcher.pod.discovery.account import Trouble
 from launcher.pod.discovery.api import BACK_OFF, Api, Gone, Unauthorized
-from launcher.pod.roster import Seen
+from launcher.pod.seen import Seen
 
 LINE_LIMIT = 8 << 20  # etcd takes no object over 1.5 MiB
 AFTER_LIMIT = 60.0

@@ -82,6 +82,8 @@ def due(lead: Lead, view: View, rules: Rules) -> float | None:
 def _gather(before: Lead, view: View, rules: Rules) -> Lead:
     """Make the next generation once everybody is there."""
     asked = before.asked
+    if asked and asked.digest != view.mine.digest:
+        return replace(before, asked=None)  # it may yet be made, of a gang that is not this one any more
     if asked and view.record.made == asked.number:
         return replace(before, asked=None, begun=None, word=Word(stage=Stage.READYING, generation=asked))
     if fatal := _failure(view, generation=0):
@@ -131,9 +133,11 @@ def _trouble(word: Word, view: View, rules: Rules) -> Failure | None:
     if view.record.highest > number:
         reason = f"another leader has made generation {view.record.highest}"
         return Failure(generation=number, code=Code.GANG, reason=reason)
+    if word.generation and word.generation.digest != view.mine.digest:
+        return Failure(generation=number, code=Code.GANG, reason="the gang has other members now")
     for who in word.generation.members if word.generation else ():
         if why := deserted(who, word, view, rules):
-            return Failure(generation=number, code=Code.GANG, reason=why)
+            return Failure(generation=number, code=Code.GANG, reason=why, address=who.address)
     return None
 
 
@@ -145,7 +149,7 @@ def _end(before: Lead, cause: Failure, view: View, rules: Rules) -> Lead:
     quick = before.quick + 1 if cause.code != Code.GANG and lived < SOON else 0
     pause = min(2.0 ** (quick - 2), SLOWEST) if quick > 1 else 0.0
     word = Word(generation=generation, cause=cause)
-    return replace(before, word=word, quick=quick, not_before=view.now + pause, hold=0.0)
+    return replace(before, word=word, quick=quick, not_before=view.now + pause)
 
 
 def _advance(before: Lead, view: View) -> Lead:

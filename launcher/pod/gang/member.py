@@ -11,9 +11,22 @@ from dataclasses import dataclass, field, replace
 
 from launcher.pod.gang import fencing
 from launcher.pod.gang.fencing import Fence
-from launcher.pod.gang.following import Orders, Run, follow
+from launcher.pod.gang.following import Orders, Run, follow, soonest
 from launcher.pod.gang.leading import Lead, due, lead
-from launcher.pod.gang.words import Failure, Generation, Heard, Phase, Recorded, Rules, Status, Verdict, View, Who
+from launcher.pod.gang.words import (
+    Failure,
+    Generation,
+    Heard,
+    Marks,
+    Phase,
+    Recorded,
+    Rules,
+    Status,
+    Verdict,
+    View,
+    Who,
+    Word,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,13 +59,25 @@ class Member:
         return self.last is not None and self.last.members[0].boot == self.status.who.boot
 
     @property
+    def leads(self) -> bool:
+        """Whether this member is the first of the complete order."""
+        return self.order.addresses[:1] == (self.status.who.address,)
+
+    @property
     def watched(self) -> frozenset[str]:
         """Whose statuses it needs: as leader everybody's, else the leader's; and of those it led, or that led it."""
         own = self.status.who.address
-        wanted = set(self.order.addresses if self.order.addresses[:1] == (own,) else self.order.addresses[:1])
+        wanted = set(self.order.addresses if self.leads else self.order.addresses[:1])
         if self.last:
             wanted.update(who.address for who in (self.last.members if self.led else self.last.members[:1]))
         return frozenset(wanted - {own})
+
+    @property
+    def taking_part(self) -> Generation:
+        """The generation that it is ready for."""
+        if self.last is None:
+            raise RuntimeError("a member that is ready has taken part in something")
+        return self.last
 
     @property
     def engaged(self) -> bool:
@@ -66,13 +91,41 @@ class Member:
             self.status, who=who, rank=rank, key=key or self.status.key, digest=order.digest, staged=False
         )
 
+    def disband(self) -> None:
+        """Take it that somebody is missing."""
+        if self.order != NOBODY:
+            self.meet(NOBODY, self.status.who, rank=self.status.rank, key=self.status.key)
+
+    def mark(self, marks: Marks) -> None:
+        """Say what the trainer here said."""
+        at = marks.progress.get("pass")
+        self.status = replace(self.status, marks=marks, at_pass=int(at) if isinstance(at, int | float) else None)
+
+    def word(self, heard: Mapping[str, Heard]) -> Word | None:
+        """Return the leader's word as it was heard last."""
+        if self.leads or not self.order.addresses:
+            return self.status.word
+        status = heard.get(self.order.addresses[0], Heard()).status
+        return status.word if status else None
+
+    def waited_for(self, heard: Mapping[str, Heard], now: float) -> bool:
+        """Return whether a member of this leader's generation may still have to hear the verdict, or end."""
+        for who in self.last.members if self.last else ():
+            known = heard.get(who.address, Heard())
+            status = known.status
+            here = status is not None and status.who.boot == who.boot and not known.refused
+            silent = now > known.sent + self.rules.limits.lease
+            if here and not silent and status and (status.children or status.phase not in (Phase.DONE, Phase.FAILED)):
+                return True
+        return False
+
     def staged(self, passes: tuple[int, ...] | None) -> None:
         """Say that the data for this order is there, and which complete passes are seen."""
         self.status = replace(self.status, staged=True, passes=passes)
 
     def fail(self, failure: Failure) -> None:
         """Say what went wrong here; the first failure of a generation stands."""
-        if self.status.failure is None:
+        if self.status.failure is None or self.status.failure.generation != failure.generation:
             self.status = replace(self.status, failure=failure)
 
     def stop(self) -> None:
@@ -105,12 +158,12 @@ class Member:
             view = replace(view, mine=self.status)
             self.lead = lead(self.lead, view, self.rules)
             word = self.lead.word
-            until = _soonest(until, due(self.lead, view, self.rules))
+            until = soonest(until, due(self.lead, view, self.rules))
         self.status = replace(self.status, word=word)
         view = replace(view, mine=self.status)
         orders = follow(view, self.rules)
         self._obey(orders, view)
-        return replace(orders, until=_soonest(until, orders.until))
+        return replace(orders, until=soonest(until, orders.until))
 
     def _obey(self, orders: Orders, view: View) -> None:
         if orders.ready and not self.status.ready:
@@ -151,7 +204,3 @@ def _phase(status: Status, run: Run, verdict: Verdict | None) -> Phase:
         (bool(status.digest), Phase.STAGING),
     )
     return next((phase for is_so, phase in cases if is_so), Phase.JOINING)
-
-
-def _soonest(*times: float | None) -> float | None:
-    return min((time for time in times if time is not None), default=None)

@@ -14,8 +14,10 @@ def absent(address: str, view: View, rules: Rules) -> str:
     status = heard.status
     if status is None:
         return f"{name} has not answered yet"
-    if heard.refused or view.now > heard.sent + rules.limits.lost:
+    if heard.refused or view.now > heard.sent + rules.limits.lease:
         return f"{name} does not answer"
+    if view.now > heard.wrote + rules.limits.lost:
+        return f"{name} does not ask"
     wrong = (
         (status.stopping, "was told to stop"),
         (status.digest != view.mine.digest, "waits for its peers, or sees others"),
@@ -32,13 +34,14 @@ def deserted(who: Who, word: Word, view: View, rules: Rules) -> str:
     status = heard.status
     if status is None or status.who.boot != who.boot:
         return f"{name} was started again"
+    reached = word.number if word.stage is Stage.READYING else 0
     wrong = (
         (status.stopping, "was told to stop"),
         (heard.refused, "is gone: its launcher does not listen any more"),
         (view.now > heard.sent + limits.lease, f"has not answered for {limits.lease:g} s"),
         (view.now > heard.wrote + limits.lost, f"has not asked for {limits.lost:g} s"),
         (status.known > word.number, "follows another leader"),
-        (word.stage is not Stage.READYING and status.ready != word.number, "gave up"),
+        (status.ready != word.number and status.known >= reached, "gave up"),
     )
     return next((f"{name} {why}" for is_so, why in wrong if is_so), "")
 

@@ -53,6 +53,7 @@ class Failure:
     code: int
     reason: str
     tail: str = ""
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,9 +76,13 @@ class Generation:
     restarts: int = 0
     cause: str = ""
 
-    def holds(self, who: Who) -> bool:
-        """Return whether this very process is meant."""
-        return who in self.members
+    @property
+    def heading(self) -> str:
+        """The line that stands between this start and an earlier one in each log."""
+        if self.number == 1 and self.resume is None:
+            return ""
+        begins = "from the beginning" if self.resume is None else f"after pass {self.resume}"
+        return f"==== generation {self.number}, {begins}: {self.cause or 'a new run'} ===="
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,8 +133,20 @@ class Status:
     failure: Failure | None = None
     stopping: bool = False
     staged_bytes: int = 0
+    at_pass: int | None = None  # of its trainer's progress: a new pass is news, a step is not
     marks: Marks = field(default_factory=Marks)
     word: Word | None = None  # the leader's alone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brood:
+    """How a pod's children are: whether any is left, its pserver serves, its trainer is done; what went wrong."""
+
+    left: bool
+    serving: bool
+    trained: bool
+    failure: Failure | None = None
+    told: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,6 @@ from launcher.pod.settings import Runtime, Settings
 _PLANS = {Runtime.V1: v1.plan, Runtime.FLEET: fleet.plan, Runtime.ENV: env.plan}
 
 
-def plan_for(settings: Settings, roster: Roster, resume: Resume | None = None) -> Plan:
-    """Return what this pod runs; resume says where training goes on, None that it starts afresh."""
-    return _PLANS[settings.runtime](settings, roster, resume)
+def plan_for(settings: Settings, roster: Roster, resume: Resume | None = None, generation: int = 1) -> Plan:
+    """Return what this pod runs in a generation; resume says where training goes on, None that it starts afresh."""
+    return _PLANS[settings.runtime](settings, roster, resume, generation)

@@ -11,7 +11,7 @@ from launcher.pod.roster import Roster
 from launcher.pod.settings import Role, Settings
 
 
-def plan(settings: Settings, roster: Roster, resume: Resume | None) -> Plan:
+def plan(settings: Settings, roster: Roster, resume: Resume | None, _generation: int) -> Plan:
     """Return the command with its rank, and where the first of all can be met."""
     env = plans.identity(roster) | {
         "RANK": str(roster.rank),

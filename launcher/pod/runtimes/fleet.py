@@ -11,9 +11,9 @@ from launcher.pod.roster import Roster
 from launcher.pod.settings import Role, Settings
 
 
-def plan(settings: Settings, roster: Roster, resume: Resume | None) -> Plan:
+def plan(settings: Settings, roster: Roster, resume: Resume | None, generation: int) -> Plan:
     """Return the command as a pserver and as a trainer."""
-    port = settings.ports.first
+    port = settings.ports.of_generation(generation)
     shared = plans.identity(roster) | {
         "PADDLE_PSERVERS_IP_PORT_LIST": ",".join(plans.endpoint(peer.address, port) for peer in roster.pservers),
         "PADDLE_TRAINERS_NUM": str(len(roster.trainers)),
@@ -26,4 +26,4 @@ def plan(settings: Settings, roster: Roster, resume: Resume | None) -> Plan:
     )
     mine = {"TRAINING_ROLE": "TRAINER", "PADDLE_TRAINER_ID": str(roster.rank)} | plans.resuming(resume)
     trainer = Program(role=Role.TRAINER, rank=roster.rank, argv=argv, env=shared | mine, log="train.log")
-    return plans.plan(roster, pserver=pserver, trainer=trainer)
+    return plans.plan(roster, pserver=pserver, trainer=trainer, ports=(port,))

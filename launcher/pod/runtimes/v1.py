@@ -13,14 +13,15 @@ from launcher.pod.settings import Role, Settings
 COMMENT = "paddle_process_by_paddle"
 
 
-def plan(settings: Settings, roster: Roster, resume: Resume | None) -> Plan:
+def plan(settings: Settings, roster: Roster, resume: Resume | None, _generation: int) -> Plan:
     """Return a v1 pserver and trainer."""
     env = plans.identity(roster)
     pserver = Program(role=Role.PSERVER, rank=roster.rank, argv=_pserver(settings, roster), env=env, log="server.log")
     trainer = Program(
         role=Role.TRAINER, rank=roster.rank, argv=_trainer(settings, roster, resume), env=env, log="train.log"
     )
-    return plans.plan(roster, pserver=pserver, trainer=trainer)
+    ports = settings.ports
+    return plans.plan(roster, pserver=pserver, trainer=trainer, ports=tuple(range(ports.first, ports.last + 1)))
 
 
 def _pserver(settings: Settings, roster: Roster) -> tuple[str, ...]:

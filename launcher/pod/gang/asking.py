@@ -1,0 +1,101 @@
+"""What a program's line asks for. No I/O here.
+
+The lines come from `launcher.here`, which tells its user what cannot be right: what it would not write is not
+understood.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isfinite
+
+LINE = 128 * 1024
+NAME = 128
+FACTS = 64
+LONG = 1_000_000.0  # seconds; what is longer is for ever
+
+Answer = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Barrier:
+    """Tell me when every trainer is here."""
+
+    name: str
+    timeout: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """Give this value, as JSON, to all."""
+
+    key: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Get:
+    """Tell me this value as soon as that trainer, or any, has shared it."""
+
+    key: str
+    rank: int | None = None
+    timeout: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """So far am I."""
+
+    facts: Mapping[str, float | str]
+
+
+Ask = Barrier | Share | Get | Progress
+
+
+def understood(line: bytes) -> tuple[bytes, Ask] | None:
+    """Return the token and what is asked for, or None for a line that nobody here writes."""
+    try:
+        said = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    match said:
+        case {"token": str(token)}:
+            ask = _ask(said)
+            return (token.encode(errors="replace"), ask) if ask else None
+    return None
+
+
+def _ask(said: Mapping[str, object]) -> Ask | None:
+    match said:
+        case {"ask": "barrier", "name": str(name)} if _is_name(name):
+            return Barrier(name=name, timeout=_seconds(said))
+        case {"ask": "share", "key": str(key), "value": value} if _is_name(key):
+            return Share(key=key, text=json.dumps(value))
+        case {"ask": "get", "key": str(key), "rank": (int() | None) as rank} if _is_name(key):
+            return Get(key=key, rank=rank, timeout=_seconds(said))
+        case {"ask": "progress", "facts": dict(facts)} if len(facts) <= FACTS:
+            return Progress(facts={name: fact for name, fact in facts.items() if _is_name(name) and _is_fact(fact)})
+    return None
+
+
+def _is_name(name: str) -> bool:
+    return 0 < len(name) <= NAME and name.isprintable()
+
+
+def _seconds(said: Mapping[str, object]) -> float | None:
+    timeout = said.get("timeout")
+    return timeout if isinstance(timeout, int | float) and 0 <= timeout < LONG else None
+
+
+def _is_fact(value: object) -> bool:
+    """Return whether it can be published: JSON has no word for nan, and no float holds what is longer."""
+    match value:
+        case float():
+            return isfinite(value)
+        case int():
+            return abs(value) < 2**63
+        case str():
+            return len(value) <= NAME and value.isprintable()
+    return False

@@ -1,0 +1,83 @@
+"""Notes what happens in a gang, as its leader sees it: each change once, in the words of the chronicle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from launcher.pod.gang.member import Member
+from launcher.pod.gang.words import Generation, Heard, Marks, Phase, Status, Verdict
+from launcher.pod.outcome import Code
+from launcher.pod.settings import Role
+
+Put = Callable[..., None]
+
+
+class Scribe:
+    """What was noted last, so that nothing is noted twice."""
+
+    def __init__(self, put: Put, *, job: str) -> None:
+        """Begin with nothing noted."""
+        self._put = put
+        self._job = job
+        self._key: str | None = None
+        self._generation = 0
+        self._caused = 0
+        self._phases: dict[str, Phase] = {}
+        self._marks: dict[str, Marks] = {}
+        self._verdict: Verdict | None = None
+
+    def look(self, member: Member, heard: Mapping[str, Heard]) -> None:
+        """Note what is new."""
+        word = member.lead.word
+        statuses = [member.status, *(each.status for each in heard.values() if each.status)]
+        generation = word.generation
+        if generation and generation.number != self._generation:
+            self._begins(generation, member.status.key, statuses)
+        if generation and word.cause and self._caused != word.cause.generation:
+            self._caused = word.cause.generation
+            self._ends(member)
+        for status in statuses if generation else ():
+            self._one(status)
+        if word.verdict and self._verdict is None:
+            self._verdict = word.verdict
+            self._put("verdict", code=word.verdict.code, reason=word.verdict.reason)
+
+    def _begins(self, generation: Generation, key: str, statuses: list[Status]) -> None:
+        if self._key is None and generation.number == 1:
+            self._put("run_started", key=key, job=self._job, resume=generation.resume)
+        self._key = key
+        self._generation = generation.number
+        ranks = {status.who.boot: status.rank for status in statuses}
+        members = [
+            {"role": str(who.role), "rank": ranks.get(who.boot), "address": who.address, "pod": who.uid}
+            for who in generation.members
+        ]
+        self._put(
+            "generation_made",
+            generation=generation.number,
+            members=members,
+            resume=generation.resume,
+            restarts=generation.restarts,
+            cause=generation.cause,
+        )
+
+    def _ends(self, member: Member) -> None:
+        cause = member.lead.word.cause
+        if cause is None:
+            return
+        kind = "lost" if cause.code == Code.GANG else "failure"
+        facts = {"generation": cause.generation, "code": int(cause.code), "reason": cause.reason}
+        self._put(kind, address=cause.address, **facts)
+
+    def _one(self, status: Status) -> None:
+        boot = status.who.boot
+        who = {"role": str(status.who.role), "rank": status.rank, "address": status.who.address}
+        if self._phases.get(boot) is not status.phase:
+            self._phases[boot] = status.phase
+            self._put("phase", generation=status.ready or status.known, **who, phase=str(status.phase))
+        if status.marks.progress and self._marks.get(boot) != status.marks:
+            self._marks[boot] = status.marks
+            facts = dict(status.marks.progress)
+            at = {"pass": facts.pop("pass", None), "step": facts.pop("step", None)}
+            trainer = {**who, "role": str(Role.TRAINER)}
+            self._put("progress", generation=status.ready or status.known, **trainer, **at, metrics=facts)

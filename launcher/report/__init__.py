@@ -1,0 +1,1 @@
+"""The gang's story as one page: `python -m launcher.report output/`."""

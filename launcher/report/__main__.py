@@ -1,0 +1,109 @@
+"""Makes one page of what happened to a gang: `python -m launcher.report output/`.
+
+The events are read from a volume that others write to: no link is followed, nothing but a plain file is opened.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import stat
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from launcher.report.page import page
+from launcher.report.reading import LONGEST, read
+from launcher.report.story import tell
+from launcher.report.visible import visible
+
+EVENTS = "events.jsonl"
+PAGE = "report.html"
+EXAMPLES = """\
+examples:
+  python -m launcher.report output/                    writes output/report.html
+  python -m launcher.report output/ -o /tmp/run.html
+"""
+
+
+class NoReport(Exception):
+    """Why there is no page, in a sentence."""
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Write the page, and return 0; or say why not, and return 1."""
+    given = _parse(words)
+    directory = Path(given.directory)
+    target = Path(given.o) if given.o else directory / PAGE
+    try:
+        text = _page(directory)
+        _write(target, text)
+    except NoReport as error:
+        sys.stderr.write(f"report: {error}\n")
+        return 1
+    if target.is_file():
+        print(visible(str(target), 4096))
+    return 0
+
+
+def _parse(words: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m launcher.report",
+        description="Makes one self-contained HTML page of what happened to a gang, from its events.jsonl.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("directory", metavar="output", help="the job's output directory")
+    parser.add_argument("-o", metavar="FILE", help=f"where the page goes (output/{PAGE})")
+    return parser.parse_args(words)
+
+
+def _page(directory: Path) -> str:
+    if not directory.is_dir():
+        raise NoReport(f"{directory}: there is no such directory; expected the output directory of a job")
+    source = directory / EVENTS
+    reading = read(_lines(source))
+    story = tell(reading)
+    if story is None:
+        what = f"none of its {reading.lines:,} lines can be read as an event of a gang" if reading.lines else "empty"
+        raise NoReport(f"{source}: {what}")
+    return page(story, visible(str(source)))
+
+
+def _lines(source: Path) -> Iterator[bytes]:
+    """Yield the lines of a plain file; of one that is far too long, pieces that nobody can read."""
+    try:
+        # A pipe of that name would wait for a writer for ever.
+        descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise NoReport(f"{source}: not a plain file")
+            while line := file.readline(LONGEST + 1):
+                yield line
+    except FileNotFoundError as error:
+        why = "the gang's leader writes it as soon as a run starts; is this the job's output directory?"
+        raise NoReport(f"{source}: there is no such file; {why}") from error
+    except OSError as error:
+        raise NoReport(f"{source}: cannot be read: {error.strerror}") from error
+
+
+def _write(target: Path, text: str) -> None:
+    """Write the whole page or none; a link that somebody left at its place is replaced, not followed."""
+    fresh = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        if target.exists() and not target.is_file():
+            target.write_text(text, encoding="utf-8")  # such as /dev/stdout: nothing to put in its place
+            return
+        with fresh.open("x", encoding="utf-8") as file:
+            file.write(text)
+        fresh.replace(target)
+    except OSError as error:
+        raise NoReport(f"{target}: cannot be written: {error.strerror}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            fresh.unlink()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

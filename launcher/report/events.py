@@ -1,0 +1,112 @@
+"""The nouns of the gang's story: each event as a checked fact.
+
+No I/O here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Seat:
+    """A place in the gang: one row of the timeline."""
+
+    role: str
+    rank: int
+
+    def __str__(self) -> str:
+        """Name it as people do."""
+        return f"{self.role} {self.rank}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """A leader began to write of a run."""
+
+    at: float
+    key: str
+    job: str
+    resume: int | None
+    moved_to: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """A generation was made: who has which seat, and at which address."""
+
+    at: float
+    generation: int
+    members: tuple[tuple[Seat, str], ...]
+    resume: int | None
+    restarts: int
+    cause: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phased:
+    """A pod came to a phase; it may not know its rank yet."""
+
+    at: float
+    generation: int
+    role: str
+    rank: int | None
+    address: str
+    phase: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """A generation failed."""
+
+    at: float
+    generation: int
+    code: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """A member was held lost."""
+
+    at: float
+    generation: int
+    seat: Seat
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """What a program told of its training; `strange` are the metrics that were no finite numbers."""
+
+    at: float
+    generation: int
+    seat: Seat
+    pass_: int | None
+    step: int | None
+    metrics: Mapping[str, float]
+    strange: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """How it ended for everybody."""
+
+    at: float
+    code: int
+    reason: str
+
+
+Event = Started | Made | Phased | Failed | Lost | Progress | Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """The events in the file's order, and how many lines were of no use, and why."""
+
+    events: tuple[Event, ...] = ()
+    lines: int = 0
+    unreadable: int = 0
+    unknown: int = 0
+    repeated: int = 0

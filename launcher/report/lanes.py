@@ -1,0 +1,110 @@
+"""The timeline of each rank: bars for its phases, gaps for its restarts, marks for its ends.
+
+No I/O here.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from launcher.report.events import Event, Failed, Lost, Made, Phased, Seat
+
+ENDS = frozenset({"done", "failed", "stopped"})
+BROKEN_BY_FAILURE = frozenset({"serving", "training", "trained"})
+GAP = "gap"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """A stretch of time in one phase, or the gap before the next start."""
+
+    kind: str
+    begin: float
+    end: float
+    generation: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """A moment: done, failed, stopped or lost, and why where it is known."""
+
+    kind: str
+    at: float
+    generation: int
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lane:
+    """One row."""
+
+    seat: Seat
+    bars: tuple[Bar, ...]
+    marks: tuple[Mark, ...]
+
+
+def lanes_of(events: Sequence[Event], ended: float, *, judged: bool) -> tuple[Lane, ...]:
+    """Return a row for each seat that was ever dealt or told of, in the order of roles and ranks."""
+    made = [each for each in events if isinstance(each, Made)]
+    seats = {seat for each in made for seat, _ in each.members}
+    by_address = {(seat.role, address): seat for each in made for seat, address in each.members if address}
+    phases: defaultdict[Seat, list[Phased]] = defaultdict(list)
+    marks: defaultdict[Seat, list[Mark]] = defaultdict(list)
+    for each in events:
+        if isinstance(each, Phased):
+            seat = by_address.get((each.role, each.address))
+            seat = seat if each.rank is None else Seat(role=each.role, rank=each.rank)
+            if seat:
+                phases[seat].append(each)
+        elif isinstance(each, Lost):
+            marks[each.seat].append(Mark(kind="lost", at=each.at, generation=each.generation, reason=each.reason))
+    breaks: defaultdict[int, list[float]] = defaultdict(list)
+    for each in events:
+        if isinstance(each, Failed | Lost):
+            breaks[each.generation].append(each.at)
+    starts = [each.at for each in made]
+    ways = _Ways(breaks=breaks, starts=starts, ended=ended, judged=judged)
+    order = sorted(seats | set(phases) | set(marks))  # roles happen to stand in the order of their names
+    return tuple(_lane(seat, phases[seat], marks[seat], ways) for seat in order)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ways:
+    """When each generation broke, when any began, and when all ended."""
+
+    breaks: Mapping[int, Sequence[float]]
+    starts: Sequence[float]
+    ended: float
+    judged: bool
+
+    def broken(self, phased: Phased, end: float) -> float | None:
+        """Return when the phase's own generation broke, if before the phase's end."""
+        breaks = self.breaks.get(phased.generation, ())
+        place = bisect.bisect_right(breaks, phased.at)
+        return breaks[place] if place < len(breaks) and breaks[place] < end else None
+
+    def again(self, after: float) -> bool:
+        """Return whether there was another start, or may still be one."""
+        return not self.judged or bisect.bisect_right(self.starts, after) < len(self.starts)
+
+
+def _lane(seat: Seat, phases: Sequence[Phased], lost: Iterable[Mark], ways: _Ways) -> Lane:
+    bars: list[Bar] = []
+    marks = list(lost)
+    for place, each in enumerate(phases):
+        last = place + 1 == len(phases)
+        end = max(each.at, ways.ended) if last else phases[place + 1].at
+        if each.phase in ENDS:
+            marks.append(Mark(kind=each.phase, at=each.at, generation=each.generation))
+            cut: float | None = each.at
+        else:
+            cut = ways.broken(each, end) if each.phase in BROKEN_BY_FAILURE else None
+            stop = end if cut is None else cut
+            bars.append(Bar(kind=each.phase, begin=each.at, end=stop, generation=each.generation))
+        follows = not last and phases[place + 1].phase not in ENDS
+        if cut is not None and cut < end and (follows or (ways.again(cut) and each.phase != "done")):
+            bars.append(Bar(kind=GAP, begin=cut, end=end, generation=each.generation))
+    return Lane(seat=seat, bars=tuple(bars), marks=tuple(sorted(marks, key=lambda mark: mark.at)))

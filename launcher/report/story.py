@@ -1,0 +1,159 @@
+"""The gang's story: what happened in the newest run of a file, from its events.
+
+No I/O here, and no clock: a run without a verdict ends with its last event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from launcher.report.events import Event, Failed, Lost, Made, Phased, Progress, Reading, Seat, Started, Verdict
+from launcher.report.lanes import Lane, lanes_of
+from launcher.report.runs import Run, runs_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """A failure or a loss; `who` where it is known."""
+
+    at: float
+    generation: int
+    who: Seat | None
+    lost: bool
+    code: int | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chapter:
+    """A generation and how it ended; `over` is None as long as it runs."""
+
+    made: Made
+    ended: float
+    over: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """An earlier run in the same file."""
+
+    begun: float
+    job: str
+    key: str
+    verdict: Verdict | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Story:
+    """The newest run."""
+
+    job: str
+    key: str
+    resume: int | None
+    moved_to: str
+    begun: float
+    ended: float
+    verdict: Verdict | None
+    chapters: tuple[Chapter, ...]
+    troubles: tuple[Trouble, ...]
+    lanes: tuple[Lane, ...]
+    progress: tuple[Progress, ...]
+    moved: tuple[float, ...]
+    past: tuple[Past, ...]
+    reading: Reading
+
+    @property
+    def seconds(self) -> float:
+        """The time in all."""
+        return self.ended - self.begun
+
+    @property
+    def restarts(self) -> int:
+        """How often the gang was started again."""
+        return max((chapter.made.restarts for chapter in self.chapters), default=0)
+
+    @property
+    def failed(self) -> bool:
+        """Whether it ended, and not well."""
+        return self.verdict is not None and self.verdict.code != 0
+
+
+def tell(reading: Reading) -> Story | None:
+    """Return the story of the newest run, or None where nothing is told."""
+    if not reading.events:
+        return None
+    *earlier, run = runs_of(reading.events)
+    events = run.events
+    started = next((each for each in events if isinstance(each, Started)), None)
+    verdict = next((each for each in events if isinstance(each, Verdict)), None)
+    ended = verdict.at if verdict else events[-1].at
+    troubles = _troubles(events)
+    return Story(
+        job=started.job if started else "",
+        key=started.key if started else "",
+        resume=started.resume if started else None,
+        moved_to=started.moved_to if started else "",
+        begun=events[0].at,
+        ended=ended,
+        verdict=verdict,
+        chapters=_chapters(events, troubles, verdict, ended),
+        troubles=troubles,
+        lanes=lanes_of(events, ended, judged=verdict is not None),
+        progress=tuple(each for each in events if isinstance(each, Progress)),
+        moved=run.moved,
+        past=tuple(_past(each) for each in earlier),
+        reading=replace(reading, events=()),
+    )
+
+
+def _troubles(events: Iterable[Event]) -> tuple[Trouble, ...]:
+    """Return failures and losses once each, with the seat that said `failed` first in that generation."""
+    first: dict[int, Seat] = {}
+    found: dict[tuple[object, ...], Trouble] = {}
+    for each in events:
+        if isinstance(each, Phased) and each.phase == "failed" and each.rank is not None:
+            first.setdefault(each.generation, Seat(role=each.role, rank=each.rank))
+    for each in events:
+        if isinstance(each, Failed):
+            code, who, lost = each.code, first.get(each.generation), False
+        elif isinstance(each, Lost):
+            code, who, lost = None, each.seat, True
+        else:
+            continue
+        told = Trouble(at=each.at, generation=each.generation, who=who, lost=lost, code=code, reason=each.reason)
+        # A new leader tells again what it heard.
+        found.setdefault((told.generation, who, lost, code, told.reason), told)
+    return tuple(found.values())
+
+
+def _chapters(
+    events: Iterable[Event], troubles: Sequence[Trouble], verdict: Verdict | None, ended: float
+) -> tuple[Chapter, ...]:
+    """Return each generation once, the first that was told of a number."""
+    by_number: dict[int, Made] = {}
+    for each in events:
+        if isinstance(each, Made):
+            by_number.setdefault(each.generation, each)
+    made = [by_number[number] for number in sorted(by_number)]
+    worst: dict[int, Trouble] = {}
+    for told in troubles:
+        worst.setdefault(told.generation, told)
+    chapters = []
+    for place, each in enumerate(made):
+        following = made[place + 1] if place + 1 < len(made) else None
+        over = following.cause or "ended, no reason told" if following else None
+        if trouble := worst.get(each.generation):
+            over = trouble.reason or ("lost" if trouble.lost else f"failed with {trouble.code}")
+        elif verdict and not following:
+            over = verdict.reason or f"ended with {verdict.code}"
+        until = trouble.at if trouble else following.at if following else ended
+        chapters.append(Chapter(made=each, ended=max(each.at, until), over=over))
+    return tuple(chapters)
+
+
+def _past(run: Run) -> Past:
+    started = next((each for each in run.events if isinstance(each, Started)), None)
+    verdict = next((each for each in run.events if isinstance(each, Verdict)), None)
+    job, key = (started.job, started.key) if started else ("", "")
+    return Past(begun=run.events[0].at, job=job, key=key, verdict=verdict)
