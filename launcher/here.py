@@ -103,7 +103,8 @@ def _call(question: dict[str, Any], seconds: float | None) -> Any:  # noqa: ANN4
         wire.connect("\0" + name)
         wire.sendall(json.dumps(dict(question, token=token)).encode() + b"\n", socket.MSG_NOSIGNAL)
         wire.settimeout(seconds)
-        return json.loads(answers.readline() or b'{"ended": "the launcher hung up"}')
+        line = answers.readline()
+        return json.loads(line) if line.endswith(b"\n") else {"ended": "the launcher hung up"}
 
 
 def _check(call: str, name: object) -> None:
@@ -140,23 +141,26 @@ class _Mine:
         self._passed: set[str] = set()
         atexit.register(self._flush)
 
-    def report(self, facts: dict[str, float | str]) -> None:
+    def report(self, facts: dict[str, float | str], by_timer: bool = False) -> None:
         """Send all that is known, at once for a new pass or after a silence, else when the next is due."""
         with self._lock:
             facts = dict(self._facts, **facts)
             if len(facts) > FACTS:
                 raise Misuse(f"progress: more than {FACTS} names; the launcher shows the last value of each")
-            self._facts, wait = facts, self._due - time.monotonic()
+            self._facts, self._timed = facts, self._timed and not by_timer
+            wait = self._due - time.monotonic()
             if wait <= 0 or facts.get("pass") != self._sent.get("pass"):
                 self._flush()
-            elif not self._timed:
-                self._timed = True
-                timer = threading.Timer(wait, self._flush)
-                timer.daemon = True
-                timer.start()
+            elif facts != self._sent and not self._timed:
+                timer = threading.Timer(wait, self.report, ({}, True))
+                timer.daemon = self._timed = True
+                try:
+                    timer.start()
+                except RuntimeError:  # no more threads, or none because Python is leaving
+                    self._timed = False
+                    self._flush()
 
     def keep(self, key: str, value: object) -> None:
-        """Remember a shared value as JSON, or refuse what is too much."""
         import json
 
         with self._lock:
@@ -181,7 +185,6 @@ class _Mine:
             return json.loads(self._shared[key]) if ask == "get" else None
 
     def _flush(self) -> None:
-        self._timed = False
         if os.getpid() != self._pid or self._facts == self._sent:
             return  # the first: when a forked child exits, neither the news nor the lock is its own
         with self._lock:

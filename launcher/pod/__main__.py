@@ -61,7 +61,7 @@ def live(settings: Settings, inbox: Inbox, story: Story) -> Outcome:
 
     if settings.job_path:
         workplace.hold(settings.workdir)
-    with Membership(settings, inbox, story.tell) as gang:
+    with Membership(settings, inbox, story.tell, story.facts) as gang:
         try:
             while True:
                 if ended := generation(settings, inbox, story, gang):
@@ -94,7 +94,7 @@ def generation(settings: Settings, inbox: Inbox, story: Story, gang: Membership)
     plan = plan_for(settings, roster, gang.resume(begun), begun.number)
     story.starting(settings, roster, plan)
     with story.phase("training"):
-        return gang.settle(launch.run(plan, settings, inbox, story.out, story.tell, gang, begun.heading))
+        return gang.settle(launch.run(plan, settings, inbox, story, gang, begun.heading))
 
 
 if __name__ == "__main__":

@@ -21,8 +21,8 @@ from launcher.pod.plan import Plan
 from launcher.pod.policy import Cause, Child, Stop, Wish, exit_code
 from launcher.pod.ports import Knocker, check_free
 from launcher.pod.settings import Role, Settings
-from launcher.pod.sink import Sink
 from launcher.pod.spawn import spawn
+from launcher.pod.story import Story
 from launcher.pod.supervise import Manners, Start
 from launcher.pod.vigil import Vigil
 from launcher.pod.voices import Voice
@@ -33,20 +33,20 @@ FLUSH = 10.0
 FLUSH_WHEN_STOPPED = 2.0
 
 
-def run(plan: Plan, settings: Settings, inbox: Inbox, out: Sink, tell: Tell, gang: Membership, heading: str) -> Cause:
+def run(plan: Plan, settings: Settings, inbox: Inbox, story: Story, gang: Membership, heading: str) -> Cause:
     """Run the programs until nothing of them is left, and return why they ended."""
-    spoken = voices.voices(plan, settings, out, tell, heading)
+    spoken = voices.voices(plan, settings, story.out, story.tell, heading)
     vigil = Vigil(
         timeout=settings.timing.stall, written=lambda name: spoken[name].pump.total, marks=lambda: gang.marks
     )
-    crew = Crew(plan=plan, voices=spoken, vigil=vigil, inbox=inbox, gang=gang, tell=tell)
+    crew = Crew(plan=plan, voices=spoken, vigil=vigil, inbox=inbox, gang=gang, story=story)
     programs = plan.programs
     starts = [Start(name=it.name, role=it.role, spawn=partial(crew.spawn, spoken[it.name])) for it in programs]
-    manners = Manners(ended=partial(_tell_end, tell))
+    manners = Manners(ended=partial(_tell_end, story.tell))
     cause = supervise.run(starts, inbox, grace=settings.timing.grace, manners=manners, ask=crew.ask)
-    crew.close()
+    crew.close(cause)
     until = time.monotonic() + (FLUSH_WHEN_STOPPED if cause.told else FLUSH)
-    voices.finish(tuple(spoken.values()), out, tell, until)
+    voices.finish(tuple(spoken.values()), story.out, story.tell, until)
     return cause
 
 
@@ -59,7 +59,7 @@ class Crew:
     vigil: Vigil
     inbox: Inbox
     gang: Membership
-    tell: Tell
+    story: Story
     memory: Memory | None = field(default_factory=Memory.now)
     knocker: Knocker | None = None
     failure: Failure | None = None
@@ -77,7 +77,8 @@ class Crew:
         pump.start()
         if serves:
             self.knocker = Knocker(self.gang.address, self.plan.ports, self.inbox.nudge)
-        self.tell("child_started", child=program.name, pid=pid, argv=masked(program.argv))
+        self.story.started(program.name, pid, pump)
+        self.story.tell("child_started", child=program.name, pid=pid, argv=masked(program.argv))
         return pid
 
     def ask(self, children: Sequence[Child], stop: Stop | None) -> Wish:
@@ -89,13 +90,18 @@ class Crew:
         if due and due.culprit and self.failure is None:
             self.failure = self._failure(due)
         told = due is not None and due.told
-        wish = self.gang.ask(self._brood(children, told=told))
+        before, wish = None, self.gang.wish
+        while wish.run != before:  # what is allowed may be all that there is to do, as where a pod has no pserver
+            before, wish = wish.run, self.gang.ask(self._brood(children, told=told))
         return replace(wish, until=soonest(wish.until, until))
 
-    def close(self) -> None:
-        """Knock no more."""
+    def close(self, cause: Cause) -> None:
+        """Knock no more, and tell the gang of a program that could not even be started: nobody asked since."""
         if self.knocker:
             self.knocker.close()
+        if cause.culprit and self.failure is None:
+            self.failure = self._failure(cause)
+            self.gang.ask(Brood(left=False, serving=False, trained=False, failure=self.failure))
 
     def _brood(self, children: Sequence[Child], *, told: bool) -> Brood:
         may = self.gang.wish.run

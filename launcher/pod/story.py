@@ -10,9 +10,11 @@ from functools import cached_property
 from pathlib import Path
 
 from launcher.pod.events import Tell, teller
+from launcher.pod.gang.metrics import Facts
 from launcher.pod.outcome import Outcome
 from launcher.pod.plan import Plan
 from launcher.pod.policy import Cause
+from launcher.pod.pump import Pump
 from launcher.pod.roster import Roster
 from launcher.pod.settings import Role, Settings
 from launcher.pod.sink import Sink
@@ -30,6 +32,7 @@ class Story:
         self.rank: int | None = None
         self._termination_log = termination_log
         self._seconds: dict[str, float] = {}
+        self._children: dict[str, tuple[int, Pump]] = {}
         self._quiet = False
 
     @cached_property
@@ -55,6 +58,19 @@ class Story:
             yield
         finally:
             self._seconds[name] = round(self._seconds.get(name, 0.0) + time.monotonic() - begun, 3)
+
+    def started(self, name: str, pid: int, pump: Pump) -> None:
+        """Remember a child that runs from now on."""
+        self._children[name] = (pid, pump)
+
+    def facts(self) -> Facts:
+        """Return what is measured here: for the metrics, asked on another thread."""
+        children = dict(self._children)
+        return Facts(
+            seconds=dict(self._seconds),
+            children={name: pid for name, (pid, _) in children.items()},
+            pumps={name: {"bytes": pump.total} for name, (_, pump) in children.items()},
+        )
 
     def starting(self, settings: Settings, roster: Roster, plan: Plan) -> None:
         """Tell what is about to be trained, where, and as whom."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import os
 import stat
 import sys
@@ -85,7 +86,8 @@ def _lines(source: Path) -> Iterator[bytes]:
         why = "the gang's leader writes it as soon as a run starts; is this the job's output directory?"
         raise NoReport(f"{source}: there is no such file; {why}") from error
     except OSError as error:
-        raise NoReport(f"{source}: cannot be read: {error.strerror}") from error
+        reason = "it is a link, which is not followed" if error.errno == errno.ELOOP else error.strerror
+        raise NoReport(f"{source}: cannot be read: {reason}") from error
 
 
 def _write(target: Path, text: str) -> None:

@@ -15,7 +15,7 @@ from launcher.report.series import Band, Chart, Line
 
 WIDTH, HEIGHT = 345, 190
 LEFT, RIGHT, TOP, BOTTOM = 52, 12, 8, 34
-DOTS = 150  # points in a chart that are still seen one by one
+DOTS = 100  # points in a chart that are still seen one by one
 
 
 def curves(charts: Sequence[Chart], more: int) -> Markup:
@@ -23,14 +23,15 @@ def curves(charts: Sequence[Chart], more: int) -> Markup:
     if not charts:
         return tag("p", "No metric was reported.", class_="none")
     seats = sorted({line.seat for chart in charts for line in chart.lines})
+    spans = any(line.span for chart in charts for line in chart.lines)
     return join(
-        _legend(seats, many=any(chart.band for chart in charts)),
+        _legend(seats, many=any(chart.band for chart in charts), spans=spans),
         tag("div", *(_figure(chart, seats) for chart in charts), class_="charts"),
         tag("p", f"{more:,} more metrics are not drawn.", class_="note") if more else "",
     )
 
 
-def _legend(seats: Sequence[Seat], *, many: bool) -> Markup:
+def _legend(seats: Sequence[Seat], *, many: bool, spans: bool) -> Markup:
     items = [
         tag("li", tag("svg", tag("path", d="M0 7h22", class_=_line(place)), width=22, height=14), str(seat))
         for place, seat in enumerate(seats)
@@ -38,6 +39,9 @@ def _legend(seats: Sequence[Seat], *, many: bool) -> Markup:
     if many:
         swatch = tag("path", d="M0 2h22v10h-22z", class_="band"), tag("path", d="M0 7h22", class_="line l0")
         items.append(tag("li", tag("svg", *swatch, width=22, height=14), "mean of the ranks, from lowest to highest"))
+    if spans:
+        area = tag("path", d="M0 2h22v10h-22z", class_="band")
+        items.append(tag("li", tag("svg", area, width=22, height=14), "from lowest to highest around the mean"))
     return tag("ul", *items, class_="legend")
 
 
@@ -65,6 +69,7 @@ def _drawing(chart: Chart, seats: Sequence[Seat]) -> Markup:
     drawn = [_grid(chart.axis, x, y)]
     if chart.band:
         drawn.append(_band(chart.band, x, y, chart.axis))
+    drawn += [_area(line.span, x, y, f"band b{seats.index(line.seat) % 8}") for line in chart.lines if line.span]
     dots = sum(len(line.points) for line in chart.lines) <= DOTS
     drawn += [_curve(line, seats.index(line.seat), x, y, chart.axis, dots=dots) for line in chart.lines]
     label = f"{chart.name} over {chart.axis}"
@@ -73,7 +78,8 @@ def _drawing(chart: Chart, seats: Sequence[Seat]) -> Markup:
 
 def _extent(chart: Chart) -> tuple[list[float], list[float]]:
     points = [point for line in chart.lines for point in line.points]
-    spread = chart.band.points if chart.band else ()
+    bands = [band for band in (chart.band, *(line.span for line in chart.lines)) if band]
+    spread = [each for band in bands for each in band.points]
     places = [place for place, _ in points] + [each[0] for each in spread]
     return places, [value for _, value in points] + [value for each in spread for value in (each[1], each[3])]
 
@@ -116,9 +122,7 @@ def _told(axis: str, value: float) -> str:
 
 
 def _band(band: Band, x: Scale, y: Scale, axis: str) -> Markup:
-    upper = [(x.at(at), y.at(high)) for at, _, _, high in band.points]
-    lower = [(x.at(at), y.at(low)) for at, low, _, _ in reversed(band.points)]
-    drawn = [tag("path", d=scale.positions([*upper, *lower]) + "z", class_="band")]
+    drawn = [_area(band, x, y, "band")]
     middle = [(x.at(at), y.at(mean)) for at, _, mean, _ in band.points]
     drawn.append(tag("path", tag("title", "mean of the ranks"), d=scale.positions(middle), class_="line l0"))
     for (at, low, mean, high), (across, up) in zip(band.points, middle, strict=True):
@@ -126,3 +130,9 @@ def _band(band: Band, x: Scale, y: Scale, axis: str) -> Markup:
         if len(band.points) <= DOTS:
             drawn.append(tag("circle", tag("title", words), cx=across, cy=up, r=2.2, class_="dot d0"))
     return join(*drawn)
+
+
+def _area(band: Band, x: Scale, y: Scale, kind: str) -> Markup:
+    upper = [(x.at(at), y.at(high)) for at, _, _, high in band.points]
+    lower = [(x.at(at), y.at(low)) for at, low, _, _ in reversed(band.points)]
+    return tag("path", d=scale.positions([*upper, *lower]) + "z", class_=kind)

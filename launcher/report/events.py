@@ -58,21 +58,23 @@ class Phased:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
-    """A generation failed."""
+    """A generation failed; the address is that of the member that was first, where it is told."""
 
     at: float
     generation: int
+    address: str
     code: int
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lost:
-    """A member was held lost."""
+    """A member was held lost, known by its seat or by its address."""
 
     at: float
     generation: int
-    seat: Seat
+    seat: Seat | None
+    address: str
     reason: str
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from launcher.report.events import Event, Failed, Lost, Made, Phased, Seat
+from launcher.report.seats import Seating
 
 ENDS = frozenset({"done", "failed", "stopped"})
 BROKEN_BY_FAILURE = frozenset({"serving", "training", "trained"})
@@ -48,26 +49,22 @@ class Lane:
 
 def lanes_of(events: Sequence[Event], ended: float, *, judged: bool) -> tuple[Lane, ...]:
     """Return a row for each seat that was ever dealt or told of, in the order of roles and ranks."""
-    made = [each for each in events if isinstance(each, Made)]
-    seats = {seat for each in made for seat, _ in each.members}
-    by_address = {(seat.role, address): seat for each in made for seat, address in each.members if address}
+    seating = Seating(events)
     phases: defaultdict[Seat, list[Phased]] = defaultdict(list)
     marks: defaultdict[Seat, list[Mark]] = defaultdict(list)
-    for each in events:
-        if isinstance(each, Phased):
-            seat = by_address.get((each.role, each.address))
-            seat = seat if each.rank is None else Seat(role=each.role, rank=each.rank)
-            if seat:
-                phases[seat].append(each)
-        elif isinstance(each, Lost):
-            marks[each.seat].append(Mark(kind="lost", at=each.at, generation=each.generation, reason=each.reason))
     breaks: defaultdict[int, list[float]] = defaultdict(list)
     for each in events:
-        if isinstance(each, Failed | Lost):
+        if isinstance(each, Phased):
+            seat = Seat(role=each.role, rank=each.rank) if each.rank is not None else None
+            if seat := seat or seating.at(each.address, each.generation):
+                phases[seat].append(each)
+        elif isinstance(each, Failed | Lost):
             breaks[each.generation].append(each.at)
-    starts = [each.at for each in made]
+        if isinstance(each, Lost) and (seat := each.seat or seating.at(each.address, each.generation)):
+            marks[seat].append(Mark(kind="lost", at=each.at, generation=each.generation, reason=each.reason))
+    starts = [each.at for each in events if isinstance(each, Made)]
     ways = _Ways(breaks=breaks, starts=starts, ended=ended, judged=judged)
-    order = sorted(seats | set(phases) | set(marks))  # roles happen to stand in the order of their names
+    order = sorted(seating.all | set(phases) | set(marks))  # roles happen to stand in the order of their names
     return tuple(_lane(seat, phases[seat], marks[seat], ways) for seat in order)
 
 

@@ -58,7 +58,7 @@ def describe(trouble: Trouble) -> str:
 
 def _first(story: Story, trouble: Trouble) -> str:
     since = scale.duration(max(0.0, trouble.at - story.begun))
-    who = f"{trouble.who} was lost" if trouble.lost else str(trouble.who or "")
+    who = f"{trouble.who or 'a member'} was lost" if trouble.lost else str(trouble.who or "")
     named = not trouble.lost and SEAT.search(trouble.reason)
     about = ": ".join(filter(None, ("" if named else who, describe(trouble))))
     return f"first failure was in generation {trouble.generation}, after {since}: {ended_words(about)}"

@@ -14,24 +14,25 @@ from itertools import pairwise
 from launcher.report.events import Progress, Seat
 
 SINGLE = 8  # ranks that have a line each; more become a band
-BUCKETS = 150
+BUCKETS = 120
 CHARTS = 24
 Point = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
-    """A rank's values, in order; whole until more than can be seen."""
+class Band:
+    """At each place, or over each stretch of them: the lowest, the mean and the highest value."""
 
-    seat: Seat
-    points: tuple[Point, ...]
+    points: tuple[tuple[float, float, float, float], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Band:
-    """Of many ranks: at each place the lowest, the mean and the highest value."""
+class Line:
+    """A rank's values, in order; of more than can be seen the mean of each stretch, and the span around it."""
 
-    points: tuple[tuple[float, float, float, float], ...]
+    seat: Seat
+    points: tuple[Point, ...]
+    span: Band | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +124,7 @@ def _chart(name: str, axis: str, by_seat: Mapping[Seat, Sequence[Point]], strang
     return Chart(
         name=name,
         axis=axis,
-        lines=() if many else tuple(Line(seat=seat, points=thinned(points)) for seat, points in ordered.items()),
+        lines=() if many else tuple(line_of(seat, points) for seat, points in ordered.items()),
         band=band_of(list(ordered.values())) if many else None,
         ranks=len(ordered),
         last=math.fsum(ends) / len(ends) if ends else None,
@@ -131,14 +132,12 @@ def _chart(name: str, axis: str, by_seat: Mapping[Seat, Sequence[Point]], strang
     )
 
 
-def thinned(points: Sequence[Point]) -> tuple[Point, ...]:
-    """Return the lowest and the highest point of each stretch, so that no spike is lost, and both ends."""
+def line_of(seat: Seat, points: Sequence[Point]) -> Line:
+    """Return a line that can be seen; its span is there so that no spike is lost."""
     if len(points) <= 2 * BUCKETS:
-        return tuple(points)
-    kept = {points[0], points[-1]}
-    for bucket in _buckets(points):
-        kept |= {min(bucket, key=lambda point: point[1]), max(bucket, key=lambda point: point[1])}
-    return tuple(sorted(kept))
+        return Line(seat=seat, points=tuple(points))
+    span = Band(points=tuple(_spread(bucket) for bucket in _buckets(points)))
+    return Line(seat=seat, points=tuple((place, mean) for place, _, mean, _ in span.points), span=span)
 
 
 def band_of(lines: Sequence[Sequence[Point]]) -> Band:
@@ -158,7 +157,7 @@ def band_of(lines: Sequence[Sequence[Point]]) -> Band:
 
 def _spread(group: Sequence[Point]) -> tuple[float, float, float, float]:
     values = [value for _, value in group]
-    mean = math.fsum(value / len(values) for value in values)
+    mean = math.fsum(values) / len(values)
     return math.fsum(place for place, _ in group) / len(group), min(values), mean, max(values)
 
 

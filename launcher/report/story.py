@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from launcher.report.events import Event, Failed, Lost, Made, Phased, Progress, Reading, Seat, Started, Verdict
 from launcher.report.lanes import Lane, lanes_of
 from launcher.report.runs import Run, runs_of
+from launcher.report.seats import Seating
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,21 +108,21 @@ def tell(reading: Reading) -> Story | None:
     )
 
 
-def _troubles(events: Iterable[Event]) -> tuple[Trouble, ...]:
-    """Return failures and losses once each, with the seat that said `failed` first in that generation."""
+def _troubles(events: Sequence[Event]) -> tuple[Trouble, ...]:
+    """Return failures and losses once each; who is not told is who said `failed` first in that generation."""
+    seating = Seating(events)
     first: dict[int, Seat] = {}
     found: dict[tuple[object, ...], Trouble] = {}
     for each in events:
         if isinstance(each, Phased) and each.phase == "failed" and each.rank is not None:
             first.setdefault(each.generation, Seat(role=each.role, rank=each.rank))
     for each in events:
-        if isinstance(each, Failed):
-            code, who, lost = each.code, first.get(each.generation), False
-        elif isinstance(each, Lost):
-            code, who, lost = None, each.seat, True
-        else:
+        if not isinstance(each, Failed | Lost):
             continue
-        told = Trouble(at=each.at, generation=each.generation, who=who, lost=lost, code=code, reason=each.reason)
+        lost, number = isinstance(each, Lost), each.generation
+        code, who = (None, each.seat) if isinstance(each, Lost) else (each.code, None)
+        who = who or seating.at(each.address, number) or (None if lost else first.get(number))
+        told = Trouble(at=each.at, generation=number, who=who, lost=lost, code=code, reason=each.reason)
         # A new leader tells again what it heard.
         found.setdefault((told.generation, who, lost, code, told.reason), told)
     return tuple(found.values())

@@ -55,6 +55,8 @@ figcaption b{font-weight:600}figcaption span{color:var(--soft);font-size:13px}
 .d0{fill:var(--l0)}.d1{fill:var(--l1)}.d2{fill:var(--l2)}.d3{fill:var(--l3)}
 .d4{fill:var(--l4)}.d5{fill:var(--l5)}.d6{fill:var(--l6)}.d7{fill:var(--l7)}
 .band{fill:var(--l0);opacity:.2}
+.b0{fill:var(--l0);opacity:.06}.b1{fill:var(--l1);opacity:.06}.b2{fill:var(--l2);opacity:.06}.b3{fill:var(--l3);opacity:.06}
+.b4{fill:var(--l4);opacity:.06}.b5{fill:var(--l5);opacity:.06}.b6{fill:var(--l6);opacity:.06}.b7{fill:var(--l7);opacity:.06}
 table{border-collapse:collapse;width:100%;font-size:14px}
 th,td{padding:6px 16px 6px 0;text-align:left;vertical-align:top;border-bottom:1px solid var(--faint)}
 th{font-size:12.5px;font-weight:500;color:var(--soft);white-space:nowrap}

@@ -103,7 +103,7 @@ def _fitting(generation: int, cause: str, room: int) -> str:
 
 def _rows(lanes: Sequence[Lane], axis: Scale, pitch: float, blamed: Container[Seat | None]) -> Iterable[Markup]:
     each_nth = max(1, round(11 / pitch))
-    budget = max(9, BARS // len(lanes))
+    budget = BARS // len(lanes)
     for place, lane in enumerate(lanes):
         middle = TOP + pitch * (place + 0.5)
         thick = pitch * 0.68
@@ -113,7 +113,10 @@ def _rows(lanes: Sequence[Lane], axis: Scale, pitch: float, blamed: Container[Se
             size = min(12.0, max(9.0, pitch * 0.85))
             y = middle + size * 0.34
             drawn.append(tag("text", str(lane.seat), x=axis.start - 8, y=y, class_=class_, font_size=size))
-        drawn += [_bar(bar, axis, middle, thick) for bar in _longest(lane.bars, budget)]
+        if len(lane.bars) <= budget:
+            drawn += [_bar(bar, axis, middle, thick) for bar in lane.bars]
+        else:
+            drawn += _together(_longest(lane.bars, 8 * budget), axis, middle, thick)
         drawn += [_mark(mark, axis, middle, min(5.0, thick * 0.5)) for mark in lane.marks[-budget:]]
         yield tag("g", *drawn, class_="row")
 
@@ -127,11 +130,25 @@ def _longest(bars: Sequence[Bar], budget: int) -> Sequence[Bar]:
 
 def _bar(bar: Bar, axis: Scale, middle: float, thick: float) -> Markup:
     words, share = PHASES[bar.kind]
-    begin, end = axis.at(bar.begin), axis.at(bar.end)
     during = f"{scale.clock(bar.begin)} to {scale.clock(bar.end)} UTC, {scale.duration(bar.end - bar.begin)}"
-    title = f"{words}, generation {bar.generation}\n{during}"
-    line = f"M{begin:.1f} {middle:.1f}h{max(0.8, end - begin):.1f}"
-    return tag("path", tag("title", title), d=line, class_=bar.kind, stroke_width=max(1.6, thick * share))
+    title = tag("title", f"{words}, generation {bar.generation}\n{during}")
+    return tag("path", title, d=_stretch(bar, axis, middle), class_=bar.kind, stroke_width=max(1.6, thick * share))
+
+
+def _stretch(bar: Bar, axis: Scale, middle: float) -> str:
+    begin, end = axis.at(bar.begin), axis.at(bar.end)
+    return f"M{begin:.1f} {middle:.1f}h{max(0.8, end - begin):.1f}"
+
+
+def _together(bars: Sequence[Bar], axis: Scale, middle: float, thick: float) -> Iterable[Markup]:
+    """Draw all bars of a kind as one, with one title: where there are very many."""
+    for kind, (words, share) in PHASES.items():
+        ours = [bar for bar in bars if bar.kind == kind]
+        if ours:
+            seconds = sum(bar.end - bar.begin for bar in ours)
+            title = tag("title", f"{words}: {len(ours)} times, {scale.duration(seconds)} in all")
+            line = "".join(_stretch(bar, axis, middle) for bar in ours)
+            yield tag("path", title, d=line, class_=kind, stroke_width=max(1.6, thick * share))
 
 
 def _mark(mark: Mark, axis: Scale, middle: float, size: float) -> Markup:

@@ -8,8 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,12 +18,14 @@ import trustme
 from launcher.pod.discovery import kubernetes
 from launcher.pod.discovery.account import Account
 from launcher.pod.discovery.api import Api, Limits
+from launcher.pod.discovery.gather import Rosters
 from launcher.pod.discovery.watching import LINE_LIMIT, pods
-from launcher.pod.outcome import TERMINATION_LIMIT, ApiError, JoinError, LauncherError, SettingsError
-from launcher.pod.roster import Roster
+from launcher.pod.outcome import TERMINATION_LIMIT, ApiError, JoinError, SettingsError
+from launcher.pod.roster import Roster, Waiting
 from launcher.pod.settings import Settings
 from tests.support.apiserver import ApiServer, Hang, Raw, Silence, Slow, Status, event, expired, serving
 from tests.support.pods import JOB, UID, pod, settings, unschedulable, waiting
+from tests.support.rosters import Looking
 from tests.support.waiting import wait_until
 
 THREE = tuple(pod(f"{JOB}-{number}", f"10.0.0.{9 + number}") for number in range(3))
@@ -40,51 +41,28 @@ def api(ca: trustme.CA) -> Iterator[ApiServer]:
     yield from serving(ApiServer(), ca)
 
 
-@dataclass(slots=True)
-class Meeting:
-    """One pod that looks for its peers, on a thread, and what it tells meanwhile."""
+@dataclass(slots=True, kw_only=True)
+class Meeting(Looking):
+    """One pod that looks for its peers by the API, as a host of this name."""
 
+    given: Settings
+    hostname: str
+    limits: Limits
+    account: Path
     environ: dict[str, str]
-    directory: Path
-    stop: threading.Event = field(default_factory=threading.Event)
-    told: list[tuple[str, dict[str, object]]] = field(default_factory=list)
-    came: Future[tuple[Roster, float]] = field(default_factory=Future)
 
-    def begin(self, given: Settings, hostname: str, limits: Limits) -> None:
-        threading.Thread(target=self._run, args=(given, hostname, limits), daemon=True).start()
-
-    def roster(self, timeout: float = 10) -> Roster:
-        return self.came.result(timeout)[0]
-
-    def error(self, timeout: float = 10) -> LauncherError:
-        error = self.came.exception(timeout)
-        assert isinstance(error, LauncherError), error
-        return error
-
-    def reasons(self) -> list[str]:
-        return [str(facts["reason"]) for name, facts in self.told if name == "waiting_for_peers"]
-
-    def waits_for(self, text: str, timeout: float = 10) -> None:
-        wait_until(lambda: self.reasons() and text in self.reasons()[-1], timeout)
-
-    def tell(self, name: str, **facts: object) -> None:
-        self.told.append((name, facts))
-
-    def _run(self, given: Settings, hostname: str, limits: Limits) -> None:
-        try:
-            found = kubernetes.meet(
-                given,
-                self.stop,
-                self.tell,
-                account=self.directory,
-                environ=self.environ,
-                hostname=lambda: hostname,
-                addresses=lambda: frozenset({"192.168.0.1"}),
-                limits=limits,
-            )
-            self.came.set_result((found, time.monotonic()))
-        except BaseException as error:
-            self.came.set_exception(error)
+    def look(self) -> Rosters:
+        return kubernetes.rosters(
+            self.given,
+            self.tell,
+            self.seeking,
+            account=self.account,
+            environ=self.environ,
+            hostname=lambda: self.hostname,
+            addresses=lambda: frozenset({"192.168.0.1"}),
+            limits=self.limits,
+            over=self.over,
+        )
 
 
 Meet = Callable[..., Meeting]
@@ -101,18 +79,33 @@ def meet(api: ApiServer, ca: trustme.CA, tmp_path: Path) -> Iterator[Meet]:
     begun: list[Meeting] = []
 
     def begin(
-        hostname: str = f"{JOB}-0", limits: Limits | None = None, given: Settings | None = None, port: int = api.port
+        hostname: str = f"{JOB}-0",
+        limits: Limits | None = None,
+        given: Settings | None = None,
+        port: int = api.port,
+        *,
+        for_life: bool = False,
+        leave: bool = False,
     ) -> Meeting:
-        meeting = Meeting(environ={**environ, "KUBERNETES_SERVICE_PORT": str(port)}, directory=tmp_path)
+        meeting = Meeting(
+            for_life=for_life,
+            given=given or settings(),
+            hostname=hostname,
+            limits=limits or Limits(),
+            account=tmp_path,
+            environ={**environ, "KUBERNETES_SERVICE_PORT": str(port)},
+        )
+        if leave:
+            meeting.leave.set()
+        meeting.begin()
         begun.append(meeting)
-        meeting.begin(given or settings(), hostname, limits or Limits())
         return meeting
 
     yield begin
     for meeting in begun:
-        meeting.stop.set()
-    wait_until(lambda: all(meeting.came.done() for meeting in begun))
+        meeting.end()
     api.close()
+    wait_until(lambda: all(meeting.done.is_set() for meeting in begun))
     wait_until(lambda: not watchers())
 
 
@@ -136,7 +129,7 @@ def test_a_peer_that_comes_later_completes_the_roster_within_a_tenth_of_a_second
     began = time.monotonic()
     api.put(THREE[2])
     meeting.roster()
-    assert meeting.came.result()[1] - began < 0.1
+    assert meeting.times[-1] - began < 0.1
     # The server still holds the watch open: it was this side that hung up.
     wait_until(lambda: not watchers(), timeout=2)
     assert len(meeting.reasons()) == len(set(meeting.reasons())) == 2
@@ -229,18 +222,20 @@ def test_the_deadline_says_who_is_missing_and_why(api: ApiServer, meet: Meet) ->
     )
 
 
-def test_stop_ends_the_wait_at_once_whatever_it_waits_for(api: ApiServer, meet: Meet) -> None:
-    meetings = [meet()]
+def test_whoever_asks_for_no_more_leaves_nothing_behind_whatever_is_waited_for(api: ApiServer, meet: Meet) -> None:
+    """An open watch, which the server would keep, and a pause of a minute."""
+    api.put(*THREE[:2])
+    watching = meet()
     wait_until(lambda: api.asked("watch"))
-    api.say("list", Silence(), Status(code=429, after="60"))
-    meetings += [meet(), meet()]
-    wait_until(lambda: len(api.asked("list")) == 3)
-    for meeting in meetings:
-        began = time.monotonic()
-        meeting.stop.set()
-        assert "told to stop" in str(meeting.error(timeout=2))
-        assert time.monotonic() - began < 0.5
-    api.close()
+    watching.leave.set()
+    api.remove(f"{JOB}-1")
+    assert watching.done.wait(2)
+    wait_until(lambda: not watchers(), timeout=5)
+    api.say("list", Status(code=429, after="60"))
+    pausing = meet(leave=True)
+    assert pausing.done.wait(2)
+    wait_until(lambda: not watchers(), timeout=5)
+    assert [isinstance(state, Waiting) for state in pausing.states] == [True]
 
 
 def test_a_rotated_token_is_read_again(api: ApiServer, meet: Meet, tmp_path: Path) -> None:
@@ -248,7 +243,7 @@ def test_a_rotated_token_is_read_again(api: ApiServer, meet: Meet, tmp_path: Pat
     api.token = "rotated"  # noqa: S105  # opens nothing
     meeting = meet()
     wait_until(lambda: len(api.requests) >= 2)
-    assert not meeting.came.done()
+    assert not meeting.done.is_set()
     (tmp_path / "token").write_text("rotated")
     meeting.roster()
     assert api.requests[-1].token == "rotated"  # noqa: S105  # opens nothing
@@ -310,7 +305,7 @@ def test_no_service_account_says_what_is_expected(tmp_path: Path) -> None:
 def test_this_way_is_the_settings_word_kubernetes() -> None:
     program = (
         "import threading; from launcher.pod import discovery; from tests.support.pods import settings;"
-        "discovery.meet(settings(), threading.Event(), print)"
+        "next(discovery.rosters(settings(), print, threading.Event()))"
     )
     done = subprocess.run([sys.executable, "-c", program], env={}, capture_output=True, text=True, check=False)
     assert "ApiError: the service account cannot be read: Service host/port is not set." in done.stderr
@@ -440,7 +435,7 @@ def test_half_a_line_is_dropped_and_the_watch_goes_on_from_the_last_whole_one(ap
     api.say("watch", Raw(body=whole + half, torn=True))
     meeting = meet()
     wait_until(lambda: len(api.asked("watch")) == 2)
-    assert not meeting.came.done()
+    assert not meeting.done.is_set()
     assert api.asked("watch")[1].query["resourceVersion"] == "777"
     assert len(api.asked("list")) == 1
 
@@ -543,3 +538,119 @@ def test_a_foreign_job_of_the_same_label_is_nobodys_peer(api: ApiServer, meet: M
     meeting.waits_for("2 of 3 pods are running: 2 pods exist")
     api.put(THREE[2])
     assert len(meeting.roster().trainers) == 3
+
+
+def lost(number: int, **ended: object) -> dict[str, object]:
+    """Return the pod of this number after its container ended."""
+    state = {"containerStatuses": [{"name": "trainer", "state": {"terminated": ended}}]}
+    return pod(f"{JOB}-{number}", f"10.0.0.{9 + number}", phase="Failed", status=state)
+
+
+def test_a_lost_pod_and_its_replacement_are_learned_after_the_start_and_not_told(api: ApiServer, meet: Meet) -> None:
+    api.put(*THREE)
+    meeting = meet(for_life=True, given=settings(LAUNCHER_JOIN_TIMEOUT="0.3"))
+    digest = meeting.roster().digest
+    wait_until(lambda: api.asked("watch"))
+    api.put(lost(1, exitCode=137, reason="OOMKilled"))
+    meeting.learns(lambda state: isinstance(state, Waiting) and "code 137: OOMKilled" in state.reason)
+    assert not meeting.done.wait(0.4)  # longer than the deadline of the start
+    api.remove(f"{JOB}-1")
+    api.put(pod(f"{JOB}-3", "10.0.0.12"))
+    meeting.learns(lambda state: isinstance(state, Roster) and state.digest != digest)
+    assert [state.key for state in meeting.states] == [UID] * len(meeting.states)
+    assert not any(one == other for one, other in pairwise(meeting.states))
+    assert meeting.reasons() == []
+
+
+def test_a_pod_that_stays_the_same_is_no_change(api: ApiServer, meet: Meet) -> None:
+    api.put(*THREE)
+    meeting = meet(for_life=True)
+    meeting.roster()
+    wait_until(lambda: api.asked("watch"))
+    api.put(*THREE, pod(f"{JOB}-x", "10.0.0.13", owner="another"))
+    api.remove(f"{JOB}-1")
+    meeting.learns(lambda state: isinstance(state, Waiting))
+    api.put(THREE[1])
+    meeting.learns(lambda state: isinstance(state, Roster))
+    assert len(meeting.states) == 3
+    assert meeting.states[0] == meeting.states[2]
+
+
+AWAY: dict[str, Status | Raw] = {
+    "failing": Status(code=503, message="apiserver is shutting down"),
+    "refusing the token": Status(code=401, message="Unauthorized"),
+    "refusing the right": Status(code=403, message="pods is forbidden"),
+    "hanging up": Raw(torn=True),
+}
+
+
+@pytest.mark.parametrize("case", AWAY)
+def test_an_api_that_is_away_after_the_start_changes_nothing_and_is_heard_again(
+    api: ApiServer, meet: Meet, case: str
+) -> None:
+    api.put(*THREE)
+    meeting = meet(for_life=True, limits=Limits(watch=1, again=0.2))
+    roster = meeting.roster()
+    wait_until(lambda: api.asked("watch"))
+    api.always |= {"list": AWAY[case], "watch": AWAY[case]}
+    began = len(api.requests)
+    wait_until(lambda: len(api.requests) >= began + 3)
+    assert meeting.states == [roster]
+    assert not meeting.done.is_set()
+    api.remove(f"{JOB}-1")
+    api.always.clear()
+    meeting.learns(lambda state: isinstance(state, Waiting) and "2 pods exist" in state.reason)
+    assert meeting.reasons() == []
+
+
+def test_a_gang_that_misses_a_pod_learns_that_the_right_to_look_was_taken(api: ApiServer, meet: Meet) -> None:
+    api.put(*THREE)
+    meeting = meet(for_life=True, limits=Limits(watch=1, again=0.1))
+    meeting.roster()
+    wait_until(lambda: api.asked("watch"))
+    refused = Status(code=403, message="pods is forbidden")
+    api.always |= {"list": refused, "watch": refused}
+    api.remove(f"{JOB}-1")
+    meeting.learns(lambda state: isinstance(state, Waiting) and "pods is forbidden" in state.reason)
+    began = len(api.requests)
+    wait_until(lambda: len(api.requests) >= began + 3)
+    assert len(meeting.states) == 3
+    api.put(THREE[1])
+    api.always.clear()
+    meeting.learns(lambda state: isinstance(state, Roster))
+
+
+def test_what_would_be_refused_at_the_start_is_waited_for_in_a_gang_that_runs(api: ApiServer, meet: Meet) -> None:
+    api.put(*THREE)
+    meeting = meet(for_life=True)
+    meeting.roster()
+    wait_until(lambda: api.asked("watch"))
+    api.put(pod(f"{JOB}-2", "10.0.0.10"))
+    meeting.learns(lambda state: isinstance(state, Waiting) and "share the address 10.0.0.10" in state.reason)
+    assert meeting.states[-1].key == UID
+    api.put(THREE[2])
+    meeting.learns(lambda state: isinstance(state, Roster))
+
+
+def test_a_peer_that_succeeded_says_that_the_training_is_over(api: ApiServer, meet: Meet) -> None:
+    api.put(*THREE[:2], pod(f"{JOB}-2", "10.0.0.11", phase="Succeeded"))
+    meeting = meet()
+    meeting.waits_for("2 of 3 pods are running")
+    meeting.learns(lambda state: isinstance(state, Waiting) and state.succeeded and state.key == UID)
+
+
+def test_pservers_know_the_trainers_job_and_still_know_it_when_all_its_pods_are_over(
+    api: ApiServer, meet: Meet
+) -> None:
+    server = pod("ps-1", "10.0.1.1", owner="ps-job", labels={"paddle-job-pserver": "gang"})
+    apart = {"paddle-job": "gang"}
+    counts = {"PSERVERS": "1", "TRAINERS": "1", "LAUNCHER_RUNTIME": "fleet", "LAUNCHER_GANG": "gang"}
+    api.put(server, pod("old-1", "10.0.2.7", phase="Succeeded", owner="old-job", labels=apart))
+    given = settings(LAUNCHER_ROLE="pserver", LAUNCHER_JOB_UID="ps-job", **counts)
+    meeting = meet("ps-1", given=given, for_life=True)
+    meeting.waits_for("0 of 1 trainers are running")
+    meeting.learns(lambda state: isinstance(state, Waiting) and not state.succeeded and state.key == "")
+    api.put(pod("tr-1", "10.0.2.1", labels=apart))
+    assert meeting.roster().key == UID
+    api.put(pod("tr-1", "10.0.2.1", phase="Succeeded", labels=apart))
+    meeting.learns(lambda state: isinstance(state, Waiting) and state.succeeded and state.key == UID)

@@ -15,7 +15,8 @@ from launcher.pod.outcome import JoinError, SettingsError
 from launcher.pod.roster import Roster
 from launcher.pod.settings import Settings
 from tests.support.names import Names
-from tests.support.pods import settings
+from tests.support.pods import UID, settings
+from tests.support.rosters import first
 
 LOCAL = "static:127.0.1.9,127.0.1.10,127.0.1.11"
 
@@ -25,10 +26,9 @@ def met(given: Settings, names: Names | None = None, *mine: str) -> Roster:
         """Nothing is asserted of what is told here."""
 
     if names is None:
-        return discovery.meet(given, threading.Event(), tell)
-    return static.meet(
-        given, threading.Event(), tell, resolve=names.resolve, addresses=lambda: frozenset(mine), every=0.02
-    )
+        return first(discovery.rosters(given, tell, threading.Event()))
+    here = {"resolve": names.resolve, "addresses": lambda: frozenset(mine), "every": 0.02}
+    return first(static.rosters(given, tell, threading.Event(), **here))  # type: ignore[arg-type]  # as they are named
 
 
 def listed(peers: str, **environ: str) -> Settings:
@@ -94,6 +94,13 @@ def test_self_is_a_roster_of_one() -> None:
     )
 
 
+def test_self_is_yielded_once_under_the_key_that_was_told() -> None:
+    given = settings(LAUNCHER_PEERS="self", CONF_PADDLE_GRADIENT_NUM="1", LAUNCHER_JOB_UID=UID)
+    told: list[str] = []
+    (roster,) = discovery.rosters(given, lambda name, **_: told.append(name), threading.Event())
+    assert (roster.key, told) == (UID, ["roster_complete"])
+
+
 def test_this_machine_has_the_addresses_of_its_interfaces_without_their_scopes() -> None:
     shown = {each.address.partition("%")[0] for all_of in psutil.net_if_addrs().values() for each in all_of}
     assert "127.0.0.1" in machine.addresses()
@@ -106,7 +113,7 @@ def test_only_the_way_that_is_taken_is_imported() -> None:
         "import sys, threading; from launcher.pod import discovery; from launcher.pod.variables import read;"
         "given = {'LAUNCHER_PEERS': 'static:127.0.1.1', 'POD_IP': '127.0.1.1', 'LAUNCHER_RUNTIME': 'env'};"
         "s = read(given, ['--', 'x']);"
-        "discovery.meet(s, threading.Event(), lambda *_, **__: None);"
+        "next(discovery.rosters(s, lambda *_, **__: None, threading.Event()));"
         "print([name for name in ('kubernetes', 'tenacity', 'psutil', 'urllib3') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

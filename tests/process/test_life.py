@@ -72,8 +72,9 @@ def job(tmp_path: Path) -> Iterator[Job]:
 
 
 WHO = """
-import os, sys, time
+import os, socket, sys, time
 if os.environ["TRAINING_ROLE"] == "PSERVER":
+    door = socket.create_server((os.environ["POD_IP"], int(os.environ["PADDLE_PORT"])))
     time.sleep(600)
 print(os.environ["PADDLE_TRAINER_ID"], os.environ["PADDLE_PSERVERS_IP_PORT_LIST"])
 """

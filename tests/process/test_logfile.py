@@ -341,7 +341,7 @@ sys.exit(9)
 def test_a_volume_that_begins_to_hang_stops_neither_children_nor_stdout_nor_the_end(job: Job, children: int) -> None:
     job.output.mkdir(parents=True)
     with hanging_volume(job.output) as volume:
-        life = job.start(GO_ON, job.top / "go", job.top / "gone", children=children)
+        life = job.start(GO_ON, job.top / "go", job.top / "gone", children=children, LAUNCHER_RESUME="never")
         wait_until(lambda: volume.read("node_0/train.log") == b"first\n")
         with volume.hanging():
             (job.top / "go").touch()

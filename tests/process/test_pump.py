@@ -268,7 +268,7 @@ def test_memory_is_bounded_whatever_two_programs_write_against_a_blocked_stdout_
 ) -> None:
     job.output.mkdir(parents=True)
     with hanging_volume(job.output) as volume, volume.hanging():
-        life = job.start(SAY_MANY, job.top / "said", what, children=2)
+        life = job.start(SAY_MANY, job.top / "said", what, children=2, LAUNCHER_RESUME="never")
         wait_until((job.top / "saidPSERVER").exists, timeout=50)
         wait_until((job.top / "saidTRAINER").exists, timeout=50)
         assert peak(life.pid) < MEMORY

@@ -43,14 +43,14 @@ def test_the_last_line_tells_reason_code_rank_and_the_seconds_of_each_phase(job:
     seconds = last.pop("seconds")
     assert last.pop("timestamp")
     assert last == {"event": "launcher_finished", "reason": "trainer 0 exited with 3", "code": 3, "rank": 0}
-    assert list(seconds) == ["joining", "staging", "training"]
+    assert list(seconds) == ["joining", "staging", "assembling", "training"]
     assert 0 < sum(seconds.values()) < lived
 
 
 @pytest.mark.parametrize(
     ("script", "code", "reason"),
     [
-        ("pass", 0, "every trainer of this pod is done"),
+        ("pass", 0, "every trainer is done"),
         ("sys.exit(255)", 255, "trainer 0 exited with 255"),
         ("signal.signal(11, signal.SIG_DFL); os.kill(os.getpid(), 11)", 139, "trainer 0 was ended by SIGSEGV"),
     ],

@@ -14,9 +14,11 @@ from tests.support.lives import Life, Lives
 
 # What every program of these tests can do; `role` is PSERVER or TRAINER where there are two.
 PRELUDE = """
-import os, signal, sys, time
+import os, signal, socket, sys, time
 
 role = os.environ.get("TRAINING_ROLE", "")
+if role == "PSERVER":
+    door = socket.create_server((os.environ["POD_IP"], int(os.environ["PADDLE_PORT"])))
 
 def say(block, to=1):
     while block:
@@ -56,6 +58,7 @@ class Job:
             "POD_IP": "127.0.0.1",
             "LAUNCHER_RUNTIME": "env" if children == 1 else "fleet",
             "LAUNCHER_GRACE": "5",
+            "LAUNCHER_MAX_RESTARTS": "0",
             "LAUNCHER_WORKDIR": str(self.top / "work"),
             "JOB_NAME": "job",
             "JOB_PATH": str(self.volume),

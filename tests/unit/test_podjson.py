@@ -13,7 +13,7 @@ from launcher.pod.discovery import podjson, rights
 from launcher.pod.discovery.api import Gone
 from launcher.pod.discovery.watching import lines
 from launcher.pod.outcome import TERMINATION_LIMIT
-from launcher.pod.roster import Seen
+from launcher.pod.seen import Seen
 from tests.support.pods import UID, pod, unschedulable, waiting
 
 
@@ -97,6 +97,15 @@ def test_why_a_pod_is_not_running(case: str) -> None:
 def test_a_dying_pod_and_one_without_an_address_say_so() -> None:
     assert podjson.seen(pod("a", "10.0.0.9", leaving=True)).why == "is being deleted"
     assert podjson.seen(pod("a")).why == "is Running without an address yet"
+
+
+def test_a_dying_pod_that_ran_out_of_memory_says_that() -> None:
+    ended = {
+        code: state(terminated={"exitCode": code, "reason": why})
+        for code, why in ((137, "OOMKilled"), (143, "Error"))
+    }
+    said = [podjson.seen(pod("a", "10.0.0.9", leaving=True, status=ended[code])).why for code in (137, 143)]
+    assert said == ["has its container trainer ended with code 137: OOMKilled", "is being deleted"]
 
 
 def test_a_message_is_one_bounded_printable_line() -> None:

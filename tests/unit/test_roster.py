@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launcher.pod.outcome import SettingsError
-from launcher.pod.roster import Group, Peer, Roster, Seen, Waiting, newest_owner, ordered, own_pod, settle
+from launcher.pod.roster import Peer, Roster, Waiting, ordered, own_pod, settle
+from launcher.pod.seen import Group, Seen, newest_owner
 from launcher.pod.settings import Role
 
 GROUP = Group(role=Role.NODE, selector="job-name=job", expected=3, counted_by="CONF_PADDLE_GRADIENT_NUM")
@@ -234,6 +235,86 @@ def test_a_pserver_is_ranked_among_the_pservers() -> None:
     roster = settle(APART, {Role.PSERVER: servers, Role.TRAINER: THREE[:2]}, servers[1], Role.PSERVER, "")
     assert isinstance(roster, Roster)
     assert (roster.rank, roster.me.name) == (1, "servers-21")
+
+
+def test_the_key_is_the_trainers_jobs_on_every_pod() -> None:
+    servers = [server(number, "servers", "2026-11-18T00:00:00Z") for number in (20, 21)]
+    pods = {Role.PSERVER: servers, Role.TRAINER: THREE[:2]}
+    for me, role, uid in ((THREE[0], Role.TRAINER, ""), (servers[0], Role.PSERVER, "servers")):
+        assert settle(APART, pods, me, role, uid).key == "this-job"
+    assert complete(*THREE).key == "this-job"
+
+
+def test_the_key_is_known_while_the_gang_waits_as_soon_as_it_can_be() -> None:
+    assert settled(*THREE[:2]).key == "this-job"
+    unlisted = settle({Role.NODE: GROUP}, {Role.NODE: THREE}, None, Role.NODE, "told-job")
+    assert unlisted == Waiting(reason="this pod is not listed yet under job-name=job", key="told-job")
+    assert settle({Role.NODE: GROUP}, {Role.NODE: ()}, None, Role.NODE, "", "this-job").key == "this-job"
+
+
+def test_a_pserver_knows_the_trainers_job_once_it_has_a_live_pod_and_from_then_on() -> None:
+    servers = [server(number, "servers", "2026-11-18T00:00:00Z") for number in (20, 21)]
+    over = tuple(replace(pod, phase="Succeeded") for pod in THREE[:2])
+
+    def looked(trainers: tuple[Seen, ...], before: str) -> Roster | Waiting:
+        return settle(APART, {Role.PSERVER: servers, Role.TRAINER: trainers}, servers[0], Role.PSERVER, "", before)
+
+    unknown, known, newer = looked(over, ""), looked(over, "this-job"), looked((*over, seen(5, owner="new")), "old")
+    assert isinstance(unknown, Waiting)
+    assert isinstance(known, Waiting)
+    assert (unknown.key, unknown.succeeded, known.key, known.succeeded) == ("", False, "this-job", True)
+    assert "job-0 does not count any more (is Succeeded)" in known.reason
+    assert newer.key == "new"
+
+
+@pytest.mark.parametrize(
+    ("third", "over"),
+    [
+        (seen(2, phase="Succeeded"), True),
+        (seen(2, phase="Succeeded", leaving=True), True),
+        (seen(2, phase="Failed"), False),
+        (seen(2, phase="Succeeded", owner="older-job"), False),
+        (seen(2, phase="Succeeded", owner=""), False),
+    ],
+)
+def test_a_pod_of_this_job_that_succeeded_says_that_the_training_is_over(third: Seen, over: bool) -> None:  # a table
+    found = settled(*THREE[:2], third)
+    assert isinstance(found, Waiting)
+    assert found.succeeded is over
+
+
+def test_a_pserver_that_succeeded_says_nothing_of_the_training() -> None:
+    servers = [server(20, "servers", "2026-11-18T00:00:00Z", phase="Succeeded")]
+    found = settle(APART, {Role.PSERVER: servers, Role.TRAINER: THREE[:2]}, THREE[0], Role.TRAINER, "")
+    assert isinstance(found, Waiting)
+    assert not found.succeeded
+
+
+def test_the_members_are_in_rank_order_the_leader_first_and_have_names_for_people() -> None:
+    roster = complete(*THREE)
+    assert roster.members == tuple((Role.NODE, peer) for peer in roster.trainers)
+    assert [roster.name_of(*member) for member in roster.members] == [
+        "node 0 (10.0.0.10, job-1)",
+        "node 1 (10.0.0.11, job-2)",
+        "node 2 (10.0.0.9, job-0)",
+    ]
+    by_list = tuple(Peer(address=text, name=text) for text in ADDRESSES[:2])
+    alone = Roster(pservers=by_list, trainers=by_list, me=by_list[0], role=Role.NODE)
+    assert alone.name_of(Role.NODE, by_list[1]) == "node 1 (10.0.0.10)"
+
+
+def test_the_members_of_roles_apart_are_the_trainers_and_then_the_pservers_on_every_pod() -> None:
+    servers = [server(number, "servers", "2026-11-18T00:00:00Z") for number in (20, 21)]
+    pods = {Role.PSERVER: servers, Role.TRAINER: THREE[:2]}
+    for me, role in ((THREE[0], Role.TRAINER), (servers[0], Role.PSERVER)):
+        roster = settle(APART, pods, me, role, "")
+        assert isinstance(roster, Roster)
+        assert [roster.name_of(*member) for member in roster.members] == [
+            "trainer 0 (10.0.0.10, job-1)",
+            "trainer 1 (10.0.0.9, job-0)",
+            "pserver 0 (10.0.0.29, servers-20)",
+            "pserver 1 (10.0.0.30, servers-21)",
+        ]
 
 
 def test_pods_without_an_owner_are_nobodys_newest_job() -> None:

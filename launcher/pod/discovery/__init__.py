@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from contextlib import closing
 
+from launcher.pod.discovery.gather import Rosters
 from launcher.pod.events import Tell
-from launcher.pod.roster import Roster, Waiting
+from launcher.pod.roster import Roster
 from launcher.pod.settings import PeersFrom, Settings
-
-Rosters = Generator[Roster | Waiting, None, None]
 
 
 def rosters(
@@ -29,12 +28,6 @@ def rosters(
                 met = True
                 _complete(state, tell, seconds=round(clock() - began, 3))
             yield state
-
-
-def meet(settings: Settings, _stop: threading.Event, tell: Tell) -> Roster:
-    """Return the first complete roster."""
-    with closing(rosters(settings, tell, threading.Event())) as states:
-        return next(state for state in states if isinstance(state, Roster))
 
 
 def _complete(roster: Roster, tell: Tell, *, seconds: float) -> None:

@@ -7,6 +7,7 @@ for 1,000 pods, and its Watch knows no back-off and no time-out.
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -63,6 +64,7 @@ class Api:
     namespace: str
     limits: Limits
     streams: set[urllib3.BaseHTTPResponse] = field(default_factory=set)
+    hung_up: threading.Event = field(default_factory=threading.Event)
 
     @classmethod
     def of(cls, account: Account, namespace: str, limits: Limits) -> Api:
@@ -91,6 +93,7 @@ class Api:
 
     def hang_up(self) -> None:
         """End what is being read, from another thread, and let go of every connection."""
+        self.hung_up.set()
         for response in tuple(self.streams):
             try:
                 response.shutdown()
@@ -106,6 +109,8 @@ class Api:
         response = self._ask(path, query, headers)
         self.streams.add(response)
         try:
+            if self.hung_up.is_set():  # while it was asked for
+                raise Trouble("nobody reads the Kubernetes API any more")
             yield response
         finally:
             self.streams.discard(response)

@@ -38,7 +38,7 @@ def rosters(
             return _by_index(peers[settings.index or 0], is_mine)
         return _by_address(places[role], [peer for peer in peers if is_mine(peer.address)])
 
-    return by_name(places, settings, tell, seeking, own, resolve=resolve, every=every, over=over)
+    yield from by_name(places, settings, tell, seeking, own, resolve=resolve, every=every, over=over)
 
 
 def _places(settings: Settings) -> dict[Role, Place]:

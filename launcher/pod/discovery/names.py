@@ -92,7 +92,7 @@ def _look(
 ) -> Iterator[Found]:
     names = tuple(dict.fromkeys(name for place in places.values() for name in place.names))
     answers: dict[str, Answer] = {}
-    due = names
+    due, met = names, False
     while True:
         answers.update(asked(due))
         if due != names and not over.is_set() and not _missing(places, answers):
@@ -105,8 +105,9 @@ def _look(
             seeking.wait()
         else:
             over.wait(every)
-        # A name may lead to a pod that is gone: who is sought may be behind any of them.
-        due = names if seeking.is_set() else _missing(places, answers) or names
+        met = met or isinstance(state, Roster)
+        # A name may lead to a pod that is gone: who is sought after the start may be behind any of them.
+        due = names if met and seeking.is_set() else _missing(places, answers) or names
 
 
 def _missing(places: Mapping[Role, Place], found: Mapping[str, Answer]) -> tuple[str, ...]:

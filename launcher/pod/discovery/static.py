@@ -34,7 +34,7 @@ def rosters(
     def own(_role: Role, peers: tuple[Peer, ...]) -> Peer:
         return _own(settings, [peer for peer in peers if is_mine(peer.address)])
 
-    return by_name(places, settings, tell, seeking, own, resolve=resolve, every=every, over=over)
+    yield from by_name(places, settings, tell, seeking, own, resolve=resolve, every=every, over=over)
 
 
 def alone(settings: Settings) -> Rosters:

@@ -14,8 +14,9 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from itertools import count
 
+from launcher.pod.gang.filing import NO_LINKS, Link
 from launcher.pod.gang.record import KEY, Record, file_of
-from launcher.pod.gang.volume import NO_LINKS, Below, Link, refusing
+from launcher.pod.gang.volume import Below, refusing
 from launcher.pod.staging.tree import FILE, Dir, format_of, inside, names, opened
 
 LAST = 253402300799  # the last second that has a date; a file's time may be anything

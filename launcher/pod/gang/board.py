@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from launcher.pod.gang.asking import Answer, Ask
-from launcher.pod.gang.door import Caller, Door
+from launcher.pod.gang.door import HELLO, Caller, Door
 from launcher.pod.gang.sheet import Sheet
 from launcher.pod.gang.words import Marks, Word
 
@@ -22,7 +22,7 @@ VARIABLE = "LAUNCHER_HERE"
 class Board:
     """The launcher's side of `launcher.here`."""
 
-    def __init__(self, changed: Callable[[], None]) -> None:
+    def __init__(self, changed: Callable[[], None], *, hello: float = HELLO) -> None:
         """Take what is to be called, on any thread and without a lock held, whenever `marks` has changed."""
         self._changed = changed
         self._lock = threading.Lock()
@@ -30,7 +30,7 @@ class Board:
         self._token = secrets.token_hex(16)
         self._sheet: Sheet[Caller] = Sheet()
         self._word = Word()
-        self._door = Door(self._name, self)
+        self._door = Door(self._name, self, hello=hello)
 
     def start(self) -> None:
         """Let callers in."""

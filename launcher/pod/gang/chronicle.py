@@ -66,7 +66,7 @@ class Chronicle:
             return
         line = line_of(self._clock(), event, facts)
         with self._changed:
-            if len(self._lines) >= self._limit or len(line) > LONGEST or self._over:
+            if len(self._lines) >= self._limit or len(line) > LONGEST:
                 self.lost += 1
             else:
                 self._lines.append(line)

@@ -52,14 +52,10 @@ class Caller:
         return False
 
     def answer(self, answer: Answer) -> None:
-        """Send the answer; one that does not fit into the kernel's buffer was not for us."""
-        line = json.dumps(answer).encode() + b"\n"
-        try:
-            whole = self._connection.send(line, socket.MSG_NOSIGNAL) == len(line)
-        except OSError:
-            whole = False
-        if not whole:
-            self.hang_up()
+        """Send the one answer, for which the kernel has room, and hang up: a fork may still hold the line."""
+        with suppress(OSError):
+            self._connection.send(json.dumps(answer).encode() + b"\n", socket.MSG_NOSIGNAL)
+        self.hang_up()
 
     def hang_up(self) -> None:
         """End the conversation; the thread that reads notices."""
@@ -95,8 +91,9 @@ class Desk(Protocol):
 class Door:
     """The socket, and how many come in."""
 
-    def __init__(self, name: str, desk: Desk) -> None:
+    def __init__(self, name: str, desk: Desk, *, hello: float = HELLO) -> None:
         self._name = name
+        self._hello = hello
         self._desk = desk
         self._listening = socket.socket(socket.AF_UNIX)
         self._closed = threading.Event()
@@ -157,7 +154,7 @@ class Door:
             self._forget(caller)
 
     def _converse(self, caller: Caller) -> None:
-        said = understood(caller.line(HELLO))
+        said = understood(caller.line(self._hello))
         if said is None or not self._desk.knows(said[0]):
             return
         caller.token, ask = said

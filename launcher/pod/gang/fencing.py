@@ -19,6 +19,7 @@ class Fence:
 
     by_boot: Mapping[str, float] = field(default_factory=dict)
     all: float = 0.0
+    moving: bool = False  # on, as long as the leader says nothing else
 
     @property
     def until(self) -> float:
@@ -39,18 +40,21 @@ def leaders(last: Generation, before: Fence, view: View, limits: Limits) -> Fenc
 
 
 def members(last: Generation, before: Fence, view: View, limits: Limits) -> Fence:
-    """Return the fence as another member knows it: while the leader is there it accounts for all.
+    """Return the fence as another member knows it: a leader that is there accounts for all.
 
-    When it is not, its own children may run for a while, and the others' leases on it a while longer.
+    Nothing begins without it while it is in the order; where it is not, its word is waited for. When it is gone, its
+    own children may run for a while, and the others' leases on it a while longer; the grace of children is shorter.
     """
     leader = last.members[0]
     heard = view.of(leader.address)
     status = heard.status
     same = status is not None and status.who.boot == leader.boot and not heard.refused
-    left = same and status is not None and status.stopping and accounted(leader, heard)
-    if same and not left and view.now < heard.sent + limits.lease:
-        return Fence()
-    if before.all:
+    if same and status and view.now < heard.sent + limits.lease:
+        rests = accounted(leader, heard) and status.quiet
+        if leader.address in view.order or rests:
+            return Fence()
+        return Fence(all=view.now + limits.lease, moving=True)
+    if before.all and not before.moving:
         return before
     gone = view.now if accounted(leader, heard) else max(view.now, heard.wrote + limits.lost)
     return Fence(all=gone + (limits.lease if len(last.members) > 2 else 0.0))

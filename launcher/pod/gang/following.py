@@ -47,11 +47,17 @@ def follow(view: View, rules: Rules) -> Orders:
     """Return the orders; `view.order` begins with the leader of the generation that this member is in."""
     heard = view.of(view.order[0]) if view.order else Heard()
     word = _word(heard, view)
-    if verdict := (word.verdict if word else None) or view.record.sealed:
+    if verdict := _verdict(view) or view.record.sealed:
         return Orders(ready=view.mine.ready, verdict=verdict)
     if view.mine.ready:
         return _in_generation(heard, word, view, rules)
     return Orders(ready=_joined(word, view) if word else 0)
+
+
+def _verdict(view: View) -> Verdict | None:
+    """Return a verdict that was heard, also of a leader that is not in the order any more; it is final."""
+    words = (_word(heard, view) for heard in (Heard(status=view.mine), *view.heard.values()))
+    return next((word.verdict for word in words if word and word.verdict), None)
 
 
 def _word(heard: Heard, view: View) -> Word | None:
@@ -74,14 +80,25 @@ def _joined(word: Word, view: View) -> int:
 
 def _in_generation(heard: Heard, word: Word | None, view: View, rules: Rules) -> Orders:
     number, leader = view.mine.ready, view.name(view.order[0])
-    lease = heard.sent + rules.limits.lease
+    lease = _lease(heard, word, view, rules)
     if view.now >= lease:
-        return Orders(end=End(reason=f"the leader, {leader}, has not answered in time", kill=True))
+        who = "a member" if view.leads else f"the leader, {leader},"
+        return Orders(end=End(reason=f"{who} has not answered in time", kill=True))
     if heard.refused:
-        return Orders(end=End(reason=f"the leader, {leader}, is gone"))
+        return Orders(end=End(reason=f"the leader, {leader}, is gone"), until=lease)
     if word is None or word.number != number:
-        return Orders(end=End(reason=f"the leader, {leader}, was started again"))
+        return Orders(end=End(reason=f"the leader, {leader}, was started again"), until=lease)
     if word.stage is Stage.GATHERING:
-        return Orders(end=End(reason=word.cause.reason if word.cause else "the generation ended"))
+        kill = view.record.highest > number
+        reason = word.cause.reason if word.cause else "the generation ended"
+        return Orders(end=End(reason=reason, kill=kill), until=lease)
     run = {Stage.SERVING: Run.PSERVERS, Stage.TRAINING: Run.ALL}.get(word.stage, Run.NOTHING)
-    return Orders(ready=number, run=run, until=None if view.leads else lease)
+    return Orders(ready=number, run=run, until=lease)
+
+
+def _lease(heard: Heard, word: Word | None, view: View, rules: Rules) -> float:
+    """Return until when children may run: on the leader's answers, and its own on those of every member."""
+    others = [heard.sent]
+    if view.leads and word and word.generation:
+        others = [view.of(who.address).sent for who in word.generation.members]
+    return min(others) + rules.limits.lease

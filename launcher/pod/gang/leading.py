@@ -22,6 +22,8 @@ TRANSITIONS = {
     (Stage.SERVING, Stage.GATHERING): "a pserver failed, or a member is lost",
     (Stage.TRAINING, Stage.GATHERING): "a child failed, or a member is lost",
     (Stage.TRAINING, Stage.OVER): "every trainer is done, and the verdict is sealed",
+    (Stage.READYING, Stage.OVER): "the verdict of another leader stands in the record",
+    (Stage.SERVING, Stage.OVER): "the verdict of another leader stands in the record",
     (Stage.GATHERING, Stage.OVER): "a failure that no restart cures, no restart left, or the deadline",
 }
 # What another start cannot cure: bad data, a program or a shard that is not there, settings that cannot be right.
@@ -42,7 +44,7 @@ class Lead:
     sealing: Verdict | None = None
     seen: tuple[object, ...] = ()  # of the members, when something changed last
     since: float = 0.0  # that moment
-    hold: float = 0.0  # until when somebody may still run of whom nobody here knows
+    hold: float = 0.0  # until when somebody may still run of whom nobody here knows; 0 where nobody can
     begun: float | None = None  # when the trainers of this generation started
     quick: int = 0  # failures in a row that came soon
     not_before: float = 0.0
@@ -85,7 +87,9 @@ def _gather(before: Lead, view: View, rules: Rules) -> Lead:
     if asked and asked.digest != view.mine.digest:
         return replace(before, asked=None)  # it may yet be made, of a gang that is not this one any more
     if asked and view.record.made == asked.number:
-        return replace(before, asked=None, begun=None, word=Word(stage=Stage.READYING, generation=asked))
+        # They can know of it only from now on; and one who sleeps through it is killed when it wakes.
+        hold = view.now + rules.limits.lost + rules.limits.lease if before.hold else 0.0
+        return replace(before, asked=None, begun=None, hold=hold, word=Word(stage=Stage.READYING, generation=asked))
     if fatal := _failure(view, generation=0):
         return _seal(before, fatal, view)
     waiting = next((why for address in view.order if (why := absent(address, view, rules))), "")
@@ -113,8 +117,7 @@ def _ask(before: Lead, view: View, rules: Rules) -> Lead:
     )
     waiting = replace(before.word, waiting="the record of the gang on the volume to be written")
     unknown = recorded is not None and not _vouched(recorded, statuses)
-    hold = view.now + rules.limits.lost if unknown else before.hold
-    return replace(before, asked=generation, hold=hold, word=waiting)
+    return replace(before, asked=generation, hold=view.now if unknown else before.hold, word=waiting)
 
 
 def _vouched(recorded: Generation, statuses: list[Status]) -> bool:
@@ -163,7 +166,7 @@ def _advance(before: Lead, view: View) -> Lead:
     if waiting or view.now < before.hold:
         return replace(before, word=replace(word, waiting=waiting))
     if word.stage is Stage.READYING:
-        return replace(before, word=replace(word, stage=Stage.SERVING, waiting=""))
+        return replace(before, hold=0.0, word=replace(word, stage=Stage.SERVING, waiting=""))
     if word.stage is Stage.SERVING:
         return replace(before, begun=view.now, word=replace(word, stage=Stage.TRAINING, waiting=""))
     return replace(before, word=word, sealing=Verdict(code=0, reason="every trainer is done"), since=view.now)
@@ -186,7 +189,7 @@ def _overdue(before: Lead, after: Lead, view: View, rules: Rules) -> Lead:
 
 def _seal(before: Lead, cause: Failure, view: View, spent: int = 0) -> Lead:
     """Ask for the verdict of failure to be recorded, and end all children meanwhile."""
-    reason = f"{cause.reason} (after {spent} restarts)" if spent else cause.reason
+    reason = f"{cause.reason}; no restart of {spent} is left" if spent else cause.reason
     verdict = Verdict(code=cause.code, reason=reason, tail=cause.tail)
     word = Word(generation=before.word.generation, cause=cause)
     return replace(before, word=word, asked=None, sealing=verdict, since=view.now)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from launcher.pod.gang import fencing
 from launcher.pod.gang.fencing import Fence
-from launcher.pod.gang.following import Orders, Run, follow, soonest
+from launcher.pod.gang.following import End, Orders, Run, follow, soonest
 from launcher.pod.gang.leading import Lead, due, lead
 from launcher.pod.gang.words import (
     Failure,
@@ -52,6 +52,7 @@ class Member:
     last: Generation | None = None  # that this member took part in
     fence: Fence = field(default_factory=Fence)
     run: Run = Run.NOTHING
+    looked: float | None = None
 
     @property
     def led(self) -> bool:
@@ -81,11 +82,13 @@ class Member:
 
     @property
     def engaged(self) -> bool:
-        """Whether it is in a generation, and so does not take another order."""
-        return bool(self.status.ready or self.status.children)
+        """Whether it is in a generation, or about to give the verdict, and so does not take another order."""
+        return bool(self.status.ready or self.status.children or self.lead.sealing)
 
     def meet(self, order: Order, who: Who, *, rank: int | None, key: str) -> None:
         """Take the complete order, or NOBODY while it is incomplete; not while engaged."""
+        if self.lead.sealing:  # those whom it led hear the verdict from it, also when one of them is gone
+            return
         self.order = order
         self.status = replace(
             self.status, who=who, rank=rank, key=key or self.status.key, digest=order.digest, staged=False
@@ -150,6 +153,8 @@ class Member:
     def look(self, now: float, heard: Mapping[str, Heard], record: Recorded) -> Orders:
         """Return what to do now, with `status` renewed to what is to be published."""
         view = self._view(now, heard, record)
+        asleep = self.looked is not None and now > self.looked + self.rules.limits.lost
+        self.looked = now
         self.fence = self._fence(view)
         word = None
         until = self.fence.until if self.fence.until > now else None
@@ -162,6 +167,8 @@ class Member:
         self.status = replace(self.status, word=word)
         view = replace(view, mine=self.status)
         orders = follow(view, self.rules)
+        if asleep and orders.ready and not orders.verdict:  # another gang may have begun: kill first, then think
+            orders = Orders(end=End(reason="this pod was asleep", kill=True))
         self._obey(orders, view)
         return replace(orders, until=soonest(until, orders.until))
 

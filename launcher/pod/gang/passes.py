@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from launcher.pod.gang.volume import Below, RecordError, content
+from launcher.pod.gang.filing import content
+from launcher.pod.gang.volume import Below, RecordError
 from launcher.pod.outcome import ShardError
 from launcher.pod.staging.tree import FILE, Dir, Kind, inside, names, opened, walk
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TypeVar
 
-from launcher.pod.gang.volume import Below, Link, content, make, output_of, overwrite
+from launcher.pod.gang.filing import Link, content, make, overwrite
+from launcher.pod.gang.volume import Below, output_of
 from launcher.pod.gang.volume import RecordError as RecordError
 from launcher.pod.gang.wire import (
     Malformed,
@@ -154,8 +155,6 @@ class Record:
         facts = header(home, name, head)
         if facts.get("key") != self.key or facts.get("job") != self.job:
             raise _unfit(home, name, "is another job's")
-        if not body.endswith(b"\n"):
-            raise _unfit(home, name, "is torn")
         try:
             return decode(body[:-1])
         except Malformed as error:

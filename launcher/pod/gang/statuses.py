@@ -10,7 +10,8 @@ import errno
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from concurrent.futures import CancelledError
 from contextlib import suppress
 from functools import partial
 
@@ -25,7 +26,7 @@ from launcher.pod.gang.speaking import Voice
 from launcher.pod.gang.words import Heard, Limits, Status, Who
 from launcher.pod.outcome import SettingsError
 
-BACKLOG = 128
+BACKLOG = 1024  # beyond it a peer that connects loses a second
 RECEIVING = 16 * 1024  # of each connection the kernel holds no more: questions are short
 
 
@@ -53,12 +54,14 @@ class Statuses:
         self._voice = Voice(Status(who=own), limits, self._hearing)
         self._server = Server(self._answer, is_peer=self._hearing.watches, patience=patience or Patience())
         self._asking = Asking(source=own.address, boot=own.boot, port=port, wait=limits.wait)
+        self._wanted: frozenset[str] = frozenset()
         self._pollers: dict[str, asyncio.Task[None]] = {}
         self._loop = asyncio.new_event_loop()
         self._loop.set_exception_handler(self._trouble)
         self._over = asyncio.Event()
         self._thread = threading.Thread(target=self._run, name="statuses", daemon=True)
         self._listeners: tuple[socket.socket, ...] = ()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._troubles: set[str] = set()
 
     def start(self) -> None:
@@ -79,6 +82,9 @@ class Statuses:
         """Poll exactly these peers from now on, never the own address, and forget all others."""
         own = normal(self._own.address)
         wanted = frozenset(each for each in addresses if normal(each) != own)
+        if wanted == self._wanted:
+            return
+        self._wanted = wanted
         self._hearing.keep(wanted)
         self._call(partial(self._poll, wanted))
 
@@ -89,9 +95,13 @@ class Statuses:
     def linger(self, seconds: float) -> None:
         """Wait until every launcher that asked of late has read the last words, or as long as given."""
         until = time.monotonic() + seconds
-        with suppress(RuntimeError, TimeoutError):  # it was stopped; it does not come to it
-            read = asyncio.run_coroutine_threadsafe(self._voice.heard_out(until), self._loop)
-            read.result(seconds + 1)
+        reading = self._voice.heard_out(until)
+        try:
+            asyncio.run_coroutine_threadsafe(reading, self._loop).result(seconds + 1)
+        except RuntimeError:  # the loop was stopped
+            reading.close()
+        except (CancelledError, TimeoutError):  # it is being stopped; it does not come to it
+            pass
 
     def stop(self) -> None:
         """End the thread, and close everything."""
@@ -107,9 +117,11 @@ class Statuses:
             runner.run(self._live())
 
     async def _live(self) -> None:
-        servers = [
-            await asyncio.start_server(self._server.meet, sock=each, backlog=BACKLOG) for each in self._listeners
-        ]
+        def meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            self._do(self._server.meet(reader, writer))
+
+        begin = partial(asyncio.start_server, meet, limit=RECEIVING, backlog=BACKLOG)
+        servers = [await begin(sock=each) for each in self._listeners]
         await self._over.wait()
         for server in servers:
             server.close()
@@ -119,7 +131,19 @@ class Statuses:
             self._pollers.pop(address).cancel()
         for address in wanted - self._pollers.keys():
             poller = Poller(address, self._asking, self._hearing, self._tell)
-            self._pollers[address] = self._loop.create_task(poller.run(), name=f"poller of {address}")
+            self._pollers[address] = self._do(poller.run())
+
+    def _do(self, what: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        """Start what nobody waits for; what it raises is told."""
+        task = self._loop.create_task(what)
+        self._tasks.add(task)  # the loop itself does not hold it
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            self._trouble(self._loop, {"message": "a task ended", "exception": error})
 
     async def _answer(self, asked: Asked) -> Reply:
         own, heard = self._voice.said.status, self._hearing.snapshot()

@@ -1,0 +1,126 @@
+"""Where a launcher stands in its gang: statuses, ledger, board and scribe around one `Member`.
+
+`look` is the whole of it: publish, hear, decide, and have done what follows. Nothing here waits.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from launcher.pod.events import Tell
+from launcher.pod.gang.board import Board
+from launcher.pod.gang.following import Orders, soonest
+from launcher.pod.gang.ledger import Ledger
+from launcher.pod.gang.member import Member, Order
+from launcher.pod.gang.metrics import Facts
+from launcher.pod.gang.scribe import Scribe
+from launcher.pod.gang.statuses import Statuses
+from launcher.pod.gang.words import Failure, Heard, Limits, Rules, Stage, Status, Verdict, Who
+from launcher.pod.roster import Roster
+from launcher.pod.settings import Settings
+
+
+class Station:
+    """One launcher's means, and the verdict once there is one."""
+
+    def __init__(self, settings: Settings, nudge: Callable[[], None], tell: Tell, facts: Callable[[], Facts]) -> None:
+        """Know oneself; nothing is started yet."""
+        limits = Limits.of(settings.timing.peer, settings.timing.join, settings.timing.rejoin)
+        # So short that whoever is cut off has ended before the others hold it lost.
+        grace = min(settings.timing.grace, (limits.lost - limits.lease) / 2)
+        who = Who(role=settings.role, address=settings.address, uid="", boot=secrets.token_hex(8))
+        self.member = Member(
+            status=Status(who=who, lone=os.getpid() == 1),
+            rules=Rules(limits=limits, restarts=settings.max_restarts, grace=grace),
+        )
+        self.board = Board(nudge)
+        self.ledger = Ledger(settings, nudge, tell)
+        self.verdict: Verdict | None = None
+        self.decided = 0.0
+        self._statuses = Statuses(
+            who, bind=settings.address, port=settings.status_port, limits=limits, nudge=nudge, tell=tell, facts=facts
+        )
+        self._scribe = Scribe(self.ledger.put, job=settings.job)
+        self._tell = tell
+        self._read = 0.0
+
+    def start(self) -> None:
+        """Show the first status."""
+        self._statuses.start()
+        self._statuses.publish(self.member.status)
+        self.board.start()
+
+    def look(self) -> Orders:
+        """Publish, hear, decide, and have done what follows from it."""
+        now, member, heard = time.monotonic(), self.member, self._statuses.heard()
+        member.mark(self.board.marks)
+        orders = self._settled(now, heard)
+        self._statuses.watch(member.watched)
+        self._statuses.publish(member.status)
+        if member.leads:
+            self.ledger.wish(member.lead.asked, member.lead.sealing)
+            self._scribe.look(member, heard)
+        if word := member.word(heard):
+            self.board.hear(word)
+        if orders.verdict and not self.verdict:
+            self.verdict, self.decided = orders.verdict, now
+            self._tell("verdict", code=orders.verdict.code, reason=orders.verdict.reason)
+        return replace(orders, until=soonest(orders.until, self._next_reading(now)))
+
+    def _settled(self, now: float, heard: Mapping[str, Heard]) -> Orders:
+        """Decide until nothing follows any more: what a leader says of itself may change its own word."""
+        for _ in Stage:
+            before = self.member.status
+            orders = self.member.look(now, heard, self.ledger.facts)
+            if self.member.status == before:
+                break
+        return orders
+
+    def take(self, roster: Roster) -> None:
+        """Take a complete roster."""
+        names = {peer.address: roster.name_of(role, peer) for role, peer in roster.members}
+        order = Order(addresses=tuple(names), digest=roster.digest, names=names)
+        who = replace(self.member.status.who, address=roster.me.address, uid=roster.me.uid)
+        self.ledger.open(roster.key)
+        self._statuses.leader = order.addresses[0]
+        self.member.meet(order, who, rank=roster.rank, key=roster.key)
+
+    def fail(self, failure: Failure) -> None:
+        """Say what went wrong here, with the name of the pod that it happened in."""
+        member = self.member
+        who = member.status.who
+        name = member.order.names.get(who.address)
+        alone = len(member.order.addresses) < 2
+        reason = failure.reason if alone or not name else f"{failure.reason}, on {name}"
+        generation = failure.generation and member.status.ready
+        member.fail(replace(failure, generation=generation, reason=reason, address=who.address))
+
+    def leader_answered(self) -> float:
+        """Return when the leader answered last, 0 if it never did."""
+        heard = self._statuses.heard().get(self.member.order.addresses[0])
+        return heard.sent if heard else 0.0
+
+    def still_needed(self) -> bool:
+        """Return whether a member of the generation that was led here may still have to hear the verdict, or end."""
+        return self.member.leads and self.member.waited_for(self._statuses.heard(), time.monotonic())
+
+    def close(self, linger: float) -> None:
+        """Say the last words, and let the others read them."""
+        self._statuses.publish(self.member.status)
+        self._statuses.linger(linger)
+        self.ledger.close(time.monotonic() + linger)
+
+    def _next_reading(self, now: float) -> float | None:
+        """Have the record read now and then: a leader may have been overtaken, and one that is lost had a verdict."""
+        member = self.member
+        if self.verdict or not (member.leads or (member.last and not member.engaged)):
+            return None
+        every = member.rules.limits.lease / 3
+        if now >= self._read + every:
+            self._read = now
+            self.ledger.look()
+        return self._read + every

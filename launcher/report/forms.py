@@ -1,0 +1,151 @@
+"""The form of each event: from what JSON says to a checked fact, or an exception.
+
+No I/O here. What passes is bounded, and has no character in it that a reader would not see.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any
+
+from launcher.report.events import Event, Failed, Lost, Made, Phased, Progress, Seat, Started, Verdict
+from launcher.report.visible import visible
+
+RANKS = 100_000
+NUMBERS = 2**53
+LARGEST = 1e300  # beyond that, differences overflow
+METRICS = 50
+NOT_FINITE = ("NaN", "Infinity", "-Infinity")  # JSON has no numbers for them: they come as names
+ROLES = ("node", "pserver", "trainer")
+PHASES = frozenset({"joining", "staging", "serving", "training", "trained", "done", "failed", "stopped"})
+
+
+def time_of(value: object) -> float:
+    """Return seconds since 1970 from a time as ISO 8601 writes it; without a zone it is UTC."""
+    if not isinstance(value, str):
+        raise ValueError("no time")
+    at = datetime.fromisoformat(value)
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+
+
+def _whole(value: object, high: int = NUMBERS) -> int:
+    if type(value) is not int or not 0 <= value <= high:
+        raise ValueError("no such number")
+    return value
+
+
+def _maybe(value: object, high: int = NUMBERS) -> int | None:
+    if type(value) is float and value.is_integer():
+        value = int(value)  # programs count in what they like
+    return value if type(value) is int and 0 <= value <= high else None
+
+
+def _seat(told: Mapping[str, Any]) -> Seat:
+    return Seat(role=_role(told), rank=_whole(told.get("rank"), RANKS))
+
+
+def _role(told: Mapping[str, Any]) -> str:
+    if told.get("role") not in ROLES:
+        raise ValueError("no such role")
+    return str(told["role"])
+
+
+@lru_cache(maxsize=1000)  # the same few names, a hundred thousand times
+def _name(text: str) -> str:
+    return visible(text, 60)
+
+
+def _started(told: Mapping[str, Any], at: float) -> Started:
+    return Started(
+        at=at,
+        key=visible(told.get("key"), 100),
+        job=visible(told.get("job"), 200),
+        resume=_maybe(told.get("resume")),
+        moved_to=visible(told.get("moved_to")),
+    )
+
+
+def _made(told: Mapping[str, Any], at: float) -> Made:
+    return Made(
+        at=at,
+        generation=_whole(told.get("generation")),
+        members=tuple(_members(told.get("members") or [])),
+        resume=_maybe(told.get("resume")),
+        restarts=_maybe(told.get("restarts")) or 0,
+        cause=visible(told.get("cause")),
+    )
+
+
+def _members(told: Iterable[Mapping[str, Any]]) -> Iterable[tuple[Seat, str]]:
+    """Yield seats and addresses; who does not know its rank yet has its place among those of its role."""
+    places: Counter[str] = Counter()
+    for each in told:
+        if not isinstance(each, dict):
+            raise ValueError("no such member")
+        role, rank = _role(each), _maybe(each.get("rank"), RANKS)
+        yield Seat(role=role, rank=places[role] if rank is None else rank), visible(each.get("address"), 100)
+        places[role] += 1
+
+
+def _phased(told: Mapping[str, Any], at: float) -> Phased:
+    return Phased(
+        at=at,
+        generation=_maybe(told.get("generation")) or 0,
+        role=_role(told),
+        rank=_maybe(told.get("rank"), RANKS),
+        address=visible(told.get("address"), 100),
+        phase=told["phase"],
+    )
+
+
+def _failed(told: Mapping[str, Any], at: float) -> Failed:
+    return Failed(code=_whole(told.get("code")), **_trouble(told, at))
+
+
+def _lost(told: Mapping[str, Any], at: float) -> Lost:
+    rank = _maybe(told.get("rank"), RANKS)
+    return Lost(seat=None if rank is None else Seat(role=_role(told), rank=rank), **_trouble(told, at))
+
+
+def _trouble(told: Mapping[str, Any], at: float) -> dict[str, Any]:
+    address, reason = visible(told.get("address"), 100), visible(told.get("reason"))
+    return {"at": at, "generation": _maybe(told.get("generation")) or 0, "address": address, "reason": reason}
+
+
+def _progress(told: Mapping[str, Any], at: float) -> Progress:
+    given = told.get("metrics")
+    metrics, strange = {}, []
+    for name, value in list(given.items())[:METRICS] if isinstance(given, dict) else ():
+        number = type(value) in (int, float)  # a bool is an int as well
+        if number and math.isfinite(value) and abs(value) < LARGEST:
+            metrics[_name(name)] = float(value)
+        elif number or value in NOT_FINITE:
+            strange.append(_name(name))
+    return Progress(
+        at=at,
+        generation=_maybe(told.get("generation")) or 0,
+        seat=_seat(told),
+        pass_=_maybe(told.get("pass")),
+        step=_maybe(told.get("step")),
+        metrics=metrics,
+        strange=tuple(strange),
+    )
+
+
+def _verdict(told: Mapping[str, Any], at: float) -> Verdict:
+    return Verdict(at=at, code=_whole(told.get("code")), reason=visible(told.get("reason")))
+
+
+BUILDERS: Mapping[str, Callable[[Mapping[str, Any], float], Event]] = {
+    "run_started": _started,
+    "generation_made": _made,
+    "phase": _phased,
+    "failure": _failed,
+    "lost": _lost,
+    "progress": _progress,
+    "verdict": _verdict,
+}

@@ -1,0 +1,180 @@
+"""A pserver or a trainer, by TRAINING_ROLE, small and deterministic, which has the faults that GANG_SCRIPT gives it.
+
+A trainer's pass asks every pserver, works for a moment, and meets the others at a barrier; rank 0 then writes the
+checkpoint, whose content follows from the passes so far. `tests/support/gangs.py` says what faults there are.
+"""
+
+import hashlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+sys.path.insert(0, str(Path(__file__).parents[3]))
+
+from launcher import here
+
+FIRST_PORT = 7164
+SCRIPT = Path(os.environ["GANG_SCRIPT"])
+TOLD = json.loads(SCRIPT.read_text())
+ROLE = os.environ.get("TRAINING_ROLE", "TRAINER").lower()
+PORT = int(os.environ.get("PADDLE_PORT", FIRST_PORT))
+ME: dict[str, Any] = {"role": ROLE, "rank": here.rank(), "generation": PORT - FIRST_PORT + 1}
+if ROLE == "pserver":
+    names = os.environ["PADDLE_PSERVERS_IP_PORT_LIST"].split(",")
+    ME["rank"] = names.index(f"{os.environ['POD_IP']}:{PORT}")
+OUTPUT = Path(os.environ["JOB_PATH"], os.environ["JOB_NAME"], "output")
+
+
+def tell(what: str, **facts: object) -> None:
+    """Add a line to what all children of the gang tell the test."""
+    line = {"at": time.monotonic(), "what": what, **ME, "address": os.environ["POD_IP"], "pid": os.getpid(), **facts}
+    with SCRIPT.with_name("trace").open("ab", buffering=0) as trace:
+        trace.write(json.dumps(line).encode() + b"\n")
+
+
+def meet(place: str) -> list[str]:
+    """Have the faults of this place, each as often as it is given; return their names."""
+    had = []
+    for number, fault in enumerate(TOLD["faults"]):
+        wanted = {key: fault.get(key) for key in ME if fault.get(key) is not None}
+        if fault["at"] == place and all(ME[key] == value for key, value in wanted.items()) and take(number, fault):
+            tell("fault", do=fault["do"], place=place)
+            had.append(fault["do"])
+            name, _, argument = fault["do"].partition(" ")
+            VERBS.get(name, str)(argument)
+    return had
+
+
+def take(number: int, fault: dict[str, Any]) -> bool:
+    """Return whether this fault is still to be had: each of its times is a file that one child can make."""
+    times = fault.get("times", 1)
+    for turn in range(times or 0):
+        try:
+            SCRIPT.with_name(f"had-{number}-{turn}").touch(exist_ok=False)
+        except FileExistsError:
+            continue
+        return True
+    return not times
+
+
+def hang(_: str = "") -> NoReturn:
+    """Do nothing, for ever."""
+    while True:
+        signal.pause()
+
+
+def deaf(_: str) -> None:
+    """Never mind TERM from now on."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
+def wait(name: str) -> None:
+    """Wait until the test says so."""
+    while not SCRIPT.with_name(name or "go").exists():
+        time.sleep(0.005)
+
+
+def helper(_: str) -> None:
+    """Leave a process behind that stays in this group and is deaf."""
+    words = [sys.executable, "-I", "-S", "-c", "import signal; signal.signal(15, signal.SIG_IGN); signal.pause()"]
+    tell("helper", helper=subprocess.Popen(words).pid)
+
+
+def allocate(megabytes: str) -> NoReturn:
+    """Hold so much memory, for ever."""
+    TOLD["memory"] = b"x" * (int(megabytes) << 20)
+    hang()
+
+
+VERBS: dict[str, Callable[[str], object]] = {
+    "exit": lambda code: os._exit(int(code)),
+    "kill": lambda _: os.kill(os.getpid(), signal.SIGKILL),
+    "hang": hang,
+    "deaf": deaf,
+    "wait": wait,
+    "helper": helper,
+    "allocate": allocate,
+}
+
+
+def after(state: str, number: int) -> str:
+    """Return the model after one more pass."""
+    return hashlib.sha256(f"{state}/{number}/{here.trainers()}".encode()).hexdigest()
+
+
+def save(number: int, state: str) -> None:
+    """Write a checkpoint, `done` last; torn if the script says so."""
+    had = meet(f"save {number}")
+    at = OUTPUT / f"pass-{number:05}"
+    at.mkdir(parents=True, exist_ok=True)
+    (at / "model").write_text(state[: 10 if "torn" in had else None])
+    if "undone" not in had:
+        (at / "done").write_text(json.dumps({"files": {"model": len(state)}}))
+    tell("saved", number=number)
+    meet(f"saved {number}")
+
+
+def ask(endpoint: str, number: int) -> None:
+    """Give a pserver this pass's news, and try for ever where it is not there: so does Paddle."""
+    address, _, port = endpoint.rpartition(":")
+    while True:
+        try:
+            with socket.create_connection((address, int(port)), timeout=1) as wire:
+                wire.sendall(b"%d\n" % number)
+                if wire.recv(2) == b"ok":
+                    return
+        except OSError:
+            pass
+        time.sleep(0.02)
+
+
+def train() -> None:
+    """Train from where the launcher says to the last pass."""
+    start, directory = here.resume()
+    state = Path(directory, "model").read_text() if directory else "nothing"
+    tell("start", first=start, state=state)
+    meet("start")
+    for number in range(start, TOLD["passes"]):
+        print("pass", number, flush=True)
+        here.progress(pass_=number, cost=1.0 / (number + 1))
+        tell("pass", number=number)
+        meet(f"pass {number}")
+        for endpoint in filter(None, os.environ.get("PADDLE_PSERVERS_IP_PORT_LIST", "").split(",")):
+            ask(endpoint, number)
+        time.sleep(TOLD["seconds"])
+        state = after(state, number)
+        here.barrier(f"pass-{number}")
+        if here.rank() == 0:
+            save(number, state)
+    meet("end")
+    tell("end", state=state)
+
+
+def serve() -> None:
+    """Serve until told to end."""
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+    tell("start")
+    meet("start")
+    with socket.create_server((os.environ["POD_IP"], PORT), backlog=64) as server:
+        meet("serving")
+        while True:
+            wire, _ = server.accept()
+            with wire:
+                wire.settimeout(1)
+                try:
+                    number = wire.recv(16).strip()
+                    if number:
+                        meet(f"pass {int(number)}")
+                        wire.sendall(b"ok")
+                except OSError:
+                    continue
+
+
+serve() if ROLE == "pserver" else train()

@@ -1,0 +1,382 @@
+"""A gang of a test: real launchers, each with an address of its own in 127.0.0.0/8, and the programs that they run.
+
+    with gang(3, tmp_path, passes=4, faults=[Fault("pass 2", "exit 7", rank=1)]) as g:
+        g.await_training(generation=2)
+        assert g.codes() == [0, 0, 0]
+
+The programs are `children/worker.py`: a pserver and a trainer in every pod, or apart (`pservers=2`). What they are to
+suffer stands in the script, what they did in `g.trace()`. When the gang is left, nothing of it may be left: every
+process ended, no port open, no temporary file. Whatever fails is told with all that the launchers said.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+import trustme
+
+from tests.support.apiserver import ApiServer, serving
+from tests.support.launchers import STATUS_PORT, Launcher
+from tests.support.lives import CHILDREN, Lives, need_namespace
+from tests.support.pods import JOB, UID, pod
+from tests.support.waiting import wait_until
+
+Result = TypeVar("Result")
+
+FIRST_PORT = 7164
+WORKER = (sys.executable, "-I", "-S", str(CHILDREN / "worker.py"))
+# The service account lies where a pod has it, in a mount namespace of the launcher's own.
+IN_A_POD = ("unshare", "--mount", "--", "sh", "-c")
+LAY_OUT = """
+account=/var/run/secrets/kubernetes.io/serviceaccount
+mount -t tmpfs none "$(readlink -f /var/run)" && mkdir -p "$account" && cp "$0"/* "$account" && exec "$@"
+"""
+OF_AN_OUTPUT = ("pass-*", "node_*", "run-*", "events.jsonl", ".launcher")
+OF_A_RECORD = ("gen-*.json", "now", "verdict.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What a program is to suffer, and where: any rank, in any generation unless said, `times` times (0: always).
+
+    Places: `start`; a trainer's `pass N`, `save N` and `saved N` (rank 0), `end`; a pserver's `serving`, and `pass N`
+    as soon as a trainer asks it in that pass. What: `exit CODE`, `kill`, `hang`, `deaf` (to TERM, from then on),
+    `wait NAME` (until the test says `g.go(NAME)`), `helper` (leaves a process behind), `allocate MB`; for `save N`
+    alone `torn` and `undone`. Several at one place come one after the other. Generations are told by the pserver's
+    port, so that after six they count anew.
+    """
+
+    at: str
+    do: str
+    rank: int | None = None
+    role: str = "trainer"
+    generation: int | None = None
+    times: int = 1
+
+
+@dataclass(slots=True, kw_only=True)
+class Gang:
+    """The launchers of one job, by their place in it; `all` also holds those that others took the place of."""
+
+    top: Path
+    lives: Lives
+    net: str
+    count: int
+    pservers: int
+    env: Mapping[str, str]
+    env_of: Mapping[int, Mapping[str, str]]
+    command: tuple[str, ...]
+    process_one: bool
+    api: ApiServer | None
+    account: Path
+    places: list[Launcher] = field(default_factory=list)
+    all: list[Launcher] = field(default_factory=list)
+    next_host: int = 1
+    prefix: str = "pod"
+    owner: str = UID
+
+    @property
+    def volume(self) -> Path:
+        """The shared volume."""
+        return self.top / "volume"
+
+    @property
+    def output(self) -> Path:
+        """The job's output on it."""
+        return self.volume / JOB / "output"
+
+    def launcher(self, place: int) -> Launcher:
+        """Return the launcher that is in a place now; at the start places are ranks, the pservers' first."""
+        return self.places[place]
+
+    def start(self, *places: int) -> None:
+        """Start the launchers of some places, of all where none is named."""
+        if self.api:
+            self.api.put(*(self._pod(place) for place in places or range(self.count)))
+        for place in places or range(self.count):
+            self._launch(place, self.address(place), f"{self.prefix}-{place}")
+        self.next_host = max(self.next_host, self.count + 1)
+
+    def again(self, place: int) -> Launcher:
+        """Start the launcher of a place again in the same pod, as `restartPolicy: OnFailure` does."""
+        before = self.places[place]
+        return self._launch(place, before.address, before.name)
+
+    def replace(self, place: int) -> Launcher:
+        """Let a pod's place be taken by one with another name, uid and address (by the API alone)."""
+        assert self.api, "only the API tells of another pod"
+        before = self.places[place]
+        host, self.next_host = self.next_host, self.next_host + 1
+        address, name = f"{self.net}.{host}", f"{self.prefix}-{host}"
+        self.api.remove(before.name)
+        self.api.put(pod(name, address, owner=self.owner, labels=self._labels(place)))
+        return self._launch(place, address, name)
+
+    def address(self, place: int) -> str:
+        """Return the address that a place begins with."""
+        return f"{self.net}.{place + 1}"
+
+    def go(self, name: str = "go") -> float:
+        """Let those go on that wait for this name, and return when."""
+        (self.top / name).touch()
+        return time.monotonic()
+
+    def script(self, faults: Sequence[Fault], *, passes: int, seconds: float) -> None:
+        """Say what the children that start from now on are to do, and to suffer."""
+        told = {"passes": passes, "seconds": seconds, "faults": [asdict(fault) for fault in faults]}
+        (self.top / "script.json.new").write_text(json.dumps(told))
+        (self.top / "script.json.new").rename(self.top / "script.json")
+        for had in self.top.glob("had-*"):
+            had.unlink()
+
+    def trace(self, what: str = "", **facts: object) -> list[dict[str, Any]]:
+        """Return what the children told so far, of one kind (start, pass, fault, saved, end...), with these facts."""
+        path = self.top / "trace"
+        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+        told = [json.loads(line) for line in lines if line.endswith(b"\n")]
+        wanted = {"what": what, **facts} if what else facts
+        return [line for line in told if all(line.get(key) == value for key, value in wanted.items())]
+
+    def events(self, name: str = "") -> list[dict[str, Any]]:
+        """Return what the gang's own story on the volume holds, all of it or one kind."""
+        path = self.output / "events.jsonl"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return [line for line in map(json.loads, lines) if line["event"] == name or not name]
+
+    def wait(self, check: Callable[[], Result], timeout: float = 30) -> Result:
+        """Wait until something is so."""
+        return wait_until(check, timeout)
+
+    def await_trace(self, what: str, count: int = 1, **facts: object) -> list[dict[str, Any]]:
+        """Wait until so many children have told this."""
+        return self.wait(lambda: len(found := self.trace(what, **facts)) >= count and found) or []
+
+    def await_training(self, generation: int, timeout: float = 30) -> list[dict[str, Any]]:
+        """Wait until every trainer has started in this generation, or a later one, and return how, by rank."""
+        return self.wait(lambda: self._starts(generation), timeout)
+
+    def codes(self, timeout: float = 30) -> list[int]:
+        """Wait for the end of the launchers in all places and return their exit codes."""
+        self.wait(lambda: None not in [each.code for each in self.places], timeout)
+        return [each.code or 0 for each in self.places]
+
+    def verdict(self, timeout: float = 30) -> tuple[int, str]:
+        """Wait for the end of all; return the one code and the one message with which every launcher ended."""
+        codes = set(self.codes(timeout))
+        told = {(each.message(), each.reason()) for each in self.places}
+        assert len(codes) == len(told) == 1, f"not one verdict: {codes}, {told}"
+        (code,), ((message, reason),) = codes, told
+        assert message.startswith(reason) if code else not message
+        return code, message or reason
+
+    def now(self) -> float:
+        """Return the time, as the trace has it."""
+        return time.monotonic()
+
+    def last_end(self) -> float:
+        """Return when the last launcher was seen to have ended."""
+        return max(each.ended for each in self.places)
+
+    def result(self) -> str:
+        """Return what the trainers have come to, the same for all."""
+        (result,) = {end["state"] for end in self.trace("end")}
+        return str(result)
+
+    def story(self) -> str:
+        """Return all that is known, for whoever has to find out what went wrong."""
+        parts = [f"--- trace\n{(self.top / 'trace').read_text() if (self.top / 'trace').exists() else 'none'}"]
+        for each in self.all:
+            shown = json.dumps(each.status())
+            parts.append(f"--- {each.name} at {each.address}: code {each.code}, status {shown}\n{each.life.err()}")
+        return "\n".join(parts)
+
+    def check(self) -> None:
+        """Hold that nothing is left: no open port, and no file that is nobody's."""
+        left = [line for line in Path("/proc/net/tcp").read_text().splitlines() if self._listens(line)]
+        assert not left, f"ports are still open: {left}"
+        strangers = [str(path) for path in self._files() if not _known(path)]
+        assert not strangers, f"files are left: {strangers}"
+
+    def _starts(self, generation: int) -> list[dict[str, Any]]:
+        found = []
+        for each in self.places[self.pservers :]:
+            told = each.events()
+            begun = [n for n, event in enumerate(told) if event.get("event") == "generation_begins"]
+            begun = [n for n in begun if told[n]["generation"] >= generation]
+            pids = [event["pid"] for event in told[begun[-1] :] if _is_start(event)] if begun else []
+            starts = self.trace("start", address=each.address, role="trainer", pid=pids[-1]) if pids else []
+            if not starts:
+                return []
+            found.append({**starts[-1], "generation": told[begun[-1]]["generation"]})
+        return sorted(found, key=lambda start: int(start["rank"]))
+
+    def _files(self) -> Iterator[Path]:
+        yield from (self.top / "tmp").iterdir()
+        if self.output.exists():
+            yield from self.output.iterdir()
+            yield from self.output.glob(".launcher/*/*")
+
+    def _listens(self, line: str) -> bool:
+        words = line.split()
+        if len(words) < 4 or words[3] != "0A":
+            return False
+        raw = bytes.fromhex(words[1].partition(":")[0])
+        return socket.inet_ntoa(raw[::-1] if sys.byteorder == "little" else raw).startswith(f"{self.net}.")
+
+    def _role(self, place: int) -> str:
+        return "node" if not self.pservers else "pserver" if place < self.pservers else "trainer"
+
+    def _labels(self, place: int) -> dict[str, str]:
+        labels = {"pserver": {"paddle-job-pserver": JOB}, "trainer": {"paddle-job": JOB}}
+        return labels.get(self._role(place), {})
+
+    def _pod(self, place: int) -> dict[str, Any]:
+        owner = f"{self.owner}-pservers" if self._role(place) == "pserver" else self.owner
+        return pod(f"{self.prefix}-{place}", self.address(place), owner=owner, labels=self._labels(place))
+
+    def _launch(self, place: int, address: str, name: str) -> Launcher:
+        work = self.top / "pods" / address
+        work.mkdir(parents=True, exist_ok=True)
+        env = {**self._environ(place, address, work), **self.env, **self.env_of.get(place, {})}
+        before = (*IN_A_POD, LAY_OUT, str(self.account)) if self.api else ()
+        process_one = self.process_one
+        life = self.lives.start(*self.command, env=env, process_one=process_one, before=before)
+        launcher = Launcher(life, address, name, f"uid-of-{name}", work, self._role(place))
+        self.places[place : place + 1] = [launcher]
+        self.all.append(launcher)
+        return launcher
+
+    def _environ(self, place: int, address: str, work: Path) -> dict[str, str]:
+        addresses = [self.address(each) for each in range(self.count)]
+        groups = ";".join(",".join(part) for part in (addresses[: self.pservers], addresses[self.pservers :]) if part)
+        counts = {"PSERVERS": str(self.pservers), "TRAINERS": str(self.count - self.pservers)}
+        return {
+            "LAUNCHER_PEERS": "kubernetes" if self.api else f"static:{groups}",
+            "LAUNCHER_RUNTIME": "fleet",
+            "LAUNCHER_ROLE": self._role(place),
+            "LAUNCHER_WORKDIR": str(work),
+            "LAUNCHER_PEER_TIMEOUT": "5",
+            "LAUNCHER_JOIN_TIMEOUT": "40",
+            "LAUNCHER_REJOIN_TIMEOUT": "40",
+            "LAUNCHER_GRACE": "1",
+            "JOB_NAME": JOB,
+            "JOB_PATH": str(self.volume),
+            "POD_IP": address,
+            "TMPDIR": str(self.top / "tmp"),
+            "GANG_SCRIPT": str(self.top / "script.json"),
+            **(counts if self.pservers else {"CONF_PADDLE_GRADIENT_NUM": str(self.count)}),
+        }
+
+
+@contextmanager
+def gang(
+    count: int,
+    top: Path,
+    *,
+    passes: int = 3,
+    seconds: float = 0.02,
+    faults: Sequence[Fault] = (),
+    api: bool = False,
+    key: str = UID,
+    pservers: int = 0,
+    process_one: bool = False,
+    start: bool = True,
+    command: Sequence[str] = WORKER,
+    env: Mapping[str, str] | None = None,
+    env_of: Mapping[int, Mapping[str, str]] | None = None,
+) -> Iterator[Gang]:
+    """Start a gang, give it away, and hold at the end that nothing of it is left.
+
+    The pods meet by a list of addresses, or by the scripted API server. Their key is the Job's UID, which gives them
+    a record; without one (`key=""`, by the list alone) there is none. `pservers` of them are pservers' pods, the
+    first ones. Several gangs may follow each other in one `top`: it is one volume, with its passes.
+    """
+    with ExitStack() as stack:
+        made = _made(stack, top, count, api, process_one)
+        made.pservers, made.command, made.owner = pservers, tuple(command), key or UID
+        made.env = {**made.env, **({} if api or not key else {"LAUNCHER_JOB_UID": key}), **(env or {})}
+        made.env_of = env_of or {}
+        made.script(faults, passes=passes, seconds=seconds)
+        try:
+            if start:
+                made.start()
+            yield made
+        except BaseException as error:
+            error.add_note(made.story())
+            raise
+    made.check()
+
+
+def expected(passes: int, trainers: int) -> str:
+    """Return what an undisturbed training of so many passes comes to."""
+    state = "nothing"
+    for number in range(passes):
+        state = hashlib.sha256(f"{state}/{number}/{trainers}".encode()).hexdigest()
+    return state
+
+
+def _made(stack: ExitStack, top: Path, count: int, api: bool, process_one: bool) -> Gang:
+    if process_one:
+        need_namespace()
+    for name in ("volume", "tmp", "account"):
+        (top / name).mkdir(parents=True, exist_ok=True)
+    (top / "trace").unlink(missing_ok=True)
+    server, environ = None, {}
+    if api:
+        _need_mounts()
+        authority = trustme.CA()
+        server = stack.enter_context(contextmanager(serving)(ApiServer(), authority))
+        environ = server.environ(top / "account", authority)
+    return Gang(
+        top=top,
+        lives=stack.enter_context(Lives()),
+        net=_free_net(),
+        count=count,
+        pservers=0,
+        env=environ,
+        env_of={},
+        command=(),
+        process_one=process_one,
+        api=server,
+        account=top / "account",
+    )
+
+
+def _free_net() -> str:
+    """Return three numbers of addresses that nobody here uses."""
+    while True:
+        net = f"127.{random.randint(10, 250)}.{random.randint(0, 250)}"  # noqa: S311  # no secret
+        with suppress(OSError), socket.create_server((f"{net}.1", STATUS_PORT)):
+            return net
+
+
+@cache
+def _refused_mounts() -> bool:
+    return bool(subprocess.run([*IN_A_POD, "true"], check=False, capture_output=True).returncode)
+
+
+def _need_mounts() -> None:
+    if _refused_mounts():
+        pytest.skip("a mount namespace needs root: run as root to have gangs by the API")
+
+
+def _is_start(event: Mapping[str, Any]) -> bool:
+    return event.get("event") == "child_started" and str(event.get("child")).startswith("trainer")
+
+
+def _known(path: Path) -> bool:
+    patterns = OF_AN_OUTPUT if path.parent.name == "output" else OF_A_RECORD
+    return path.parent.name != "tmp" and any(path.match(pattern) for pattern in patterns)
