@@ -17,7 +17,7 @@ from launcher.pod.reading import Reader
 from launcher.pod.settings import Peers, PeersFrom, Ports, Role, Runtime, Settings, Timing
 
 # What a launcher gives to its programs, one of which may be a launcher again.
-GIVEN_TO_PROGRAMS = ("LAUNCHER_RESUME_DIR", "LAUNCHER_START_PASS")
+GIVEN_TO_PROGRAMS = ("LAUNCHER_RESUME_DIR", "LAUNCHER_START_PASS", "LAUNCHER_HERE")
 
 
 def read(environ: Mapping[str, str], arguments: Sequence[str], *, here: str = "/") -> Settings:

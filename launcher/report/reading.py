@@ -1,7 +1,6 @@
 """The events of a gang, as its leaders wrote them: lines of bytes in, checked facts out.
 
 No I/O here. The file comes from a shared volume: a line may be torn, glued to another one, told twice, or hostile.
-What passes here is bounded and has no character in it that a reader would not see.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def test_a_pod_that_the_api_still_lists_is_lost_to_the_gang_at_once(tmp_path: Pa
 def test_a_launcher_killed_while_it_stages_is_waited_for(tmp_path: Path) -> None:
     with gang(3, tmp_path, start=False, process_one=True) as g:
         lay_out(
-            g.volume / JOB, {f"{rank}/data/{n}": "x" for rank in range(3) for n in range(2000 if rank == 2 else 1)}
+            g.volume / JOB, {f"{rank}/data/{n}": "x" for rank in range(3) for n in range(500 if rank == 2 else 1)}
         )
         g.start()
         g.wait(lambda: g.launcher(2).phase == "staging")

@@ -293,7 +293,7 @@ SAID = b"".join(b"line %d\n" % number for number in range(20_000))
 
 def ends_well_but_for_its_log(job: Job) -> list[str]:
     """Live one job, and return what was told about its log."""
-    life = job.start(SAY_AND_END)
+    life = job.start(SAY_AND_END, LAUNCHER_RESUME="never")
     assert all_of(life) == SAID
     assert life.end() == 9
     last = events(life)[-1]

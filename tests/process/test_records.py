@@ -115,13 +115,13 @@ def test_a_number_that_another_made_is_seen_as_taken(tmp_path: Path, told: Told,
     records = Records(record_in(tmp_path), nudges, told)
     settled(records, nudges)
     record_in(tmp_path).make(generation(1, "other"))
-    record_in(tmp_path).seal(FAILURE)
     records.wish_generation(generation(1, "mine"))
-    records.wish_verdict(SUCCESS)
-    until(lambda: records.facts.highest == 1)
+    until(lambda: records.facts.members == generation(1, "other"))
+    assert records.facts.highest == 1
     assert records.facts.made == 0
-    assert records.facts.members == generation(1, "other")
-    assert records.facts.sealed == FAILURE
+    record_in(tmp_path).seal(FAILURE)
+    records.wish_verdict(SUCCESS)
+    until(lambda: records.facts.sealed == FAILURE)
 
 
 def test_what_others_add_is_seen_at_a_look(tmp_path: Path, told: Told, nudges: Nudges) -> None:
@@ -224,25 +224,33 @@ def test_no_call_waits_for_a_file_system_that_does_not_answer(tmp_path: Path, to
         assert records.facts.sealed is None
 
 
+@pytest.mark.parametrize("what", ["generation", "verdict"])
 def test_a_wish_that_failed_is_tried_again_at_a_look_and_not_before(
-    tmp_path: Path, told: Told, nudges: Nudges
+    tmp_path: Path, told: Told, nudges: Nudges, what: str
 ) -> None:
+    def wish() -> None:
+        if what == "generation":
+            records.wish_generation(generation(1))
+        else:
+            records.wish_verdict(FAILURE)
+
+    def fulfilled() -> bool:
+        return bool(records.facts.made or records.facts.sealed)
+
     with mounted("tmpfs", "none", tmp_path, "ro"):
         records = Records(record_in(tmp_path), nudges, told)
         settled(records, nudges)
-        records.wish_generation(generation(1))
-        records.wish_verdict(FAILURE)
+        wish()
         until(lambda: "Read-only file system" in records.facts.trouble)
         settled(records, nudges)  # the same trouble again and again nudges nobody: no loop
         assert told.names() == ["record_trouble"]
-        assert records.facts.made == 0
+        assert not fulfilled()
         subprocess.run(["mount", "-o", "remount,rw", str(tmp_path)], check=True)
-        records.wish_generation(generation(1))
-        records.wish_verdict(FAILURE)
+        wish()
         time.sleep(0.05)
-        assert records.facts.made == 0
+        assert not fulfilled()
         records.look()
-        until(lambda: records.facts.made == 1 and records.facts.sealed == FAILURE and not records.facts.trouble)
+        until(lambda: fulfilled() and not records.facts.trouble)
     assert told.names() == ["record_trouble", "record_back"]
 
 
@@ -270,9 +278,11 @@ def test_a_torn_record_is_told_and_the_thread_goes_on(tmp_path: Path, told: Told
     records = Records(record_in(tmp_path), nudges, told)
     until(lambda: f"{file} is torn" in records.facts.trouble)
     assert not records.facts.known
+    records.wish_generation(generation(2))
     file.write_bytes(whole)
-    records.look()
-    until(lambda: records.facts.members == generation(1, "other") and not records.facts.trouble)
+    records.look()  # one is enough: it reads, makes, and reads again
+    until(lambda: records.facts.made == 2 and not records.facts.trouble)
+    assert record_in(tmp_path).latest() == generation(2)
 
 
 def test_its_thread_ends_with_it(tmp_path: Path, told: Told, nudges: Nudges) -> None:
@@ -295,3 +305,30 @@ def test_a_bug_does_not_end_the_thread(tmp_path: Path, told: Told, nudges: Nudge
     record_in(tmp_path).make(generation(1, "other"))
     records.look()
     until(lambda: records.facts.highest == 1)
+
+
+def test_after_a_verdict_no_generation_is_made(tmp_path: Path, told: Told, nudges: Nudges) -> None:
+    record_in(tmp_path).seal(FAILURE)
+    records = Records(record_in(tmp_path), nudges, told)
+    records.wish_generation(generation(1))
+    until(lambda: records.facts.sealed == FAILURE)
+    settled(records, nudges)
+    assert record_in(tmp_path).latest() is None
+    assert records.facts.made == 0
+
+
+def test_before_the_record_was_read_no_generation_is_made(tmp_path: Path, told: Told, nudges: Nudges) -> None:
+    record_in(tmp_path).seal(FAILURE)
+    file = home_in(tmp_path) / "verdict.json"
+    whole = file.read_bytes()
+    file.write_bytes(b"")
+    records = Records(record_in(tmp_path), nudges, told)
+    records.wish_generation(generation(1))
+    until(lambda: f"{file} is torn" in records.facts.trouble)
+    for _ in range(5):
+        records.look()
+        time.sleep(0.01)
+    file.write_bytes(whole)
+    records.look()
+    until(lambda: records.facts.sealed == FAILURE)
+    assert record_in(tmp_path).latest() is None

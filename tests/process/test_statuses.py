@@ -166,6 +166,18 @@ def test_lingering_ends_at_its_time_where_a_reader_does_not_come_back(net: Groun
     assert 0.25 < time.monotonic() - began < 2
 
 
+def test_who_left_before_the_last_words_has_not_read_them(net: Ground) -> None:
+    first = net.pod(1)
+    token = ask(first, "/status", net.port)[1]["launcher-news"]
+    with Wire(first.address, net.port) as wire:
+        wire.get(f"/status?boot=b9&wait=30&after={token}")
+        wait_until(lambda: "b9" in first.statuses._voice._readers)
+    first.says(phase=Phase.DONE)
+    began = time.monotonic()
+    first.statuses.linger(0.3)
+    assert time.monotonic() - began > 0.25
+
+
 def test_lingering_does_not_wait_for_readers_of_long_ago_or_gone(net: Ground) -> None:
     first = net.pod(1, limits=replace(LIMITS, lost=0.2))
     with Wire(first.address, net.port) as wire:

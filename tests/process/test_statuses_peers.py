@@ -114,13 +114,12 @@ def test_a_stopped_peer_is_silent_and_heard_again_once_it_goes_on(net: Ground) -
 
 def test_a_peer_that_never_answers_is_given_up_and_asked_anew(net: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(polling, "BEGINNING", 0.1)
-    over = threading.Event()
-    with fake(net.at(2), net.port, lambda _: over.wait(0.5)) as came:
+    with fake(net.at(2), net.port, lambda connection: connection.recv(1)) as came:  # until it is left
         pod = watching(net, net.at(2))
         wait_until(lambda: len(came) > 1)
         assert came[1] - came[0] >= 0.2
         assert pod.statuses.heard()[net.at(2)].sent == 0.0
-        over.set()
+        pod.statuses.watch([])
 
 
 def test_an_answer_that_does_not_end_is_given_up(net: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,5 +243,6 @@ def test_a_peer_that_keeps_no_connection_is_heard_all_the_same(net: Ground) -> N
     with fake(net.at(2), net.port, talk) as came:
         pod = watching(net, net.at(2))
         pod.hears(net.at(2), status)
-        wait_until(lambda: len(came) > 3)
+        wait_until(lambda: len(came) > 12)
+        assert came[12] - came[0] < 1  # after an answer there is no pause
         assert pod.why(net.at(2)) == []

@@ -218,6 +218,8 @@ class Gang:
             begun = [n for n in begun if told[n]["generation"] >= generation]
             pids = [event["pid"] for event in told[begun[-1] :] if _is_start(event)] if begun else []
             starts = self.trace("start", address=each.address, role="trainer", pid=pids[-1]) if pids else []
+            # A process 1 numbers its children from the beginning, as the one before it did.
+            starts = [start for start in starts if start["at"] > each.started]
             if not starts:
                 return []
             found.append({**starts[-1], "generation": told[begun[-1]]["generation"]})

@@ -7,7 +7,8 @@ import signal
 import time
 import urllib.request
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ class Launcher:
     uid: str
     work: Path
     role: str
+    started: float = field(default_factory=time.monotonic)
     ended: float = 0.0  # on the monotonic clock, as soon as anybody looked
 
     @property
@@ -54,14 +56,16 @@ class Launcher:
         """Send it a signal."""
         self.life.send(signum)
 
-    def status(self, path: str = "/status") -> dict[str, Any]:
+    def status(self) -> dict[str, Any]:
         """Return what it says of itself over HTTP; nothing where it does not answer."""
-        with suppress(OSError, ValueError):
-            url = f"http://{self.address}:{STATUS_PORT}{path}"
-            with urllib.request.urlopen(url, timeout=2) as answer:
-                found: dict[str, Any] = json.load(answer)
-                return found
+        with suppress(OSError, ValueError, HTTPException), urllib.request.urlopen(self._url, timeout=2) as answer:
+            found: dict[str, Any] = json.load(answer)["status"]
+            return found
         return {}
+
+    @property
+    def _url(self) -> str:
+        return f"http://{self.address}:{STATUS_PORT}/status"
 
     @property
     def phase(self) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from launcher.pod.outcome import Code
-from tests.unit.gang_world import START, Broken, Pod, World
+from tests.unit.gang_checks import Broken
+from tests.unit.gang_world import START, Pod, World
 
 CURED = 25.0  # until then everything that a fault did has passed
 PATIENCE = 190.0  # from then on until every launcher has its verdict
@@ -38,7 +39,7 @@ def _replaced(world: World, pod: Pod, fault: Fault) -> None:
 def crash(world: World, pod: Pod, fault: Fault) -> None:
     """The launcher is killed; its container starts again, or the pod is replaced."""
     if pod.launcher:
-        world.gone(pod.launcher, None)
+        world.gone(pod.launcher)
     if fault.detail % 4 == 3:
         world.after(fault.span / 4, None, lambda: pod in world.present and not pod.launcher and world.boot(pod))
     else:
@@ -49,7 +50,7 @@ def vanish(world: World, pod: Pod, fault: Fault) -> None:
     """A node loses power: nothing answers there any more."""
     pod.silent = True
     if pod.launcher:
-        world.gone(pod.launcher, None)
+        world.gone(pod.launcher)
     _replaced(world, pod, fault)
 
 
@@ -112,7 +113,7 @@ def lost(world: World, pod: Pod, fault: Fault) -> None:
     """A node is cut off but lives on; its pod is replaced, and killed when the node is back."""
     _cut(world, [(pod, other) for other in world.pods] + [(other, pod) for other in world.pods], CURED)
     world.blind.add(pod)
-    world.after(CURED - 0.1, None, lambda: pod.launcher and world.gone(pod.launcher, None))
+    world.after(CURED - 0.1, None, lambda: pod.launcher and world.gone(pod.launcher))
     _replaced(world, pod, fault)
 
 
@@ -122,7 +123,7 @@ def rack(world: World, pod: Pod, fault: Fault) -> None:
     for each in old:
         world.blind.add(each)
         _replaced(world, each, fault)
-        world.after(CURED - 0.1, None, lambda each=each: each.launcher and world.gone(each.launcher, None))
+        world.after(CURED - 0.1, None, lambda each=each: each.launcher and world.gone(each.launcher))
 
 
 def blind(world: World, pod: Pod, fault: Fault) -> None:

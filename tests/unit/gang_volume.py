@@ -53,6 +53,11 @@ class Records:
             self.verdict, news = verdict, True
         return news
 
+    def learn(self, facts: Recorded) -> bool:
+        """Take what was found; return whether there is something wished meanwhile."""
+        self.facts, self.known = facts, True
+        return self.generation != self.answered
+
     def perform(self, now: float) -> Recorded:
         """Do what is wished, and return the facts that follow."""
         if self.volume is None:
@@ -71,5 +76,6 @@ class Records:
         return Recorded(highest=highest, made=made, latest=volume.generations.get(highest), sealed=sealed)
 
     def _alone(self) -> Recorded:
+        self.answered = self.generation
         made = self.generation.number if self.generation else 0
         return Recorded(highest=made, made=made, latest=self.generation, sealed=self.verdict)

@@ -1,27 +1,21 @@
-"""A simulated world for gangs: one clock, a network of long polls, pods that come and go, and what must always hold."""
+"""A simulated world for gangs: one clock, a network of long polls, pods that come and go."""
 
 from __future__ import annotations
 
 import heapq
-import itertools
-import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from launcher.pod.gang.leading import TRANSITIONS
-from launcher.pod.gang.member import Member
-from launcher.pod.gang.words import Generation, Limits, Rules, Stage, Status, Verdict, Who
+from launcher.pod.gang.words import Limits, Rules, Status
 from launcher.pod.settings import Role
-from tests.unit.gang_launcher import PASSES, Launcher, Poll
-from tests.unit.gang_volume import Records, Volume
+from tests.unit.gang_checks import Checks
+from tests.unit.gang_launcher import Launcher
+from tests.unit.gang_peers import Poll
+from tests.unit.gang_volume import Volume
 
 START = 1000.0  # clocks do not begin at 0
 Act = Callable[[], object]
-
-
-class Broken(AssertionError):
-    """Something happened that must never happen."""
 
 
 @dataclass(eq=False)
@@ -38,95 +32,6 @@ class Pod:
     frozen: bool = False
     silent: bool = False  # nobody answers at its address any more, not even with a refusal
     deferred: list[Act] = field(default_factory=list)
-
-
-def _boots(generation: Generation) -> set[str]:
-    return {who.boot for who in generation.members}
-
-
-@dataclass(eq=False)
-class Checks:
-    """What holds always, by knowledge that no launcher has."""
-
-    world: World
-    stages: set[tuple[Stage, Stage]] = field(default_factory=set)
-    before: dict[str, Stage] = field(default_factory=dict)
-    ended: dict[int, set[str]] = field(default_factory=dict)
-    serving: dict[int, set[str]] = field(default_factory=dict)
-    complete: bool = False  # every trainer of one generation ended with 0
-    verdicts: list[Verdict] = field(default_factory=list)
-    first: float = math.inf  # when the first verdict was said
-    generations: dict[int, Generation] = field(default_factory=dict)
-
-    def hold(self, is_so: bool, what: str) -> None:
-        if not is_so:
-            raise Broken(f"at {self.world.now - START:.3f} s: {what}")
-
-    def running(self) -> list[Generation]:
-        pods = [pod for pod in self.world.pods if pod.launcher and not pod.frozen]
-        each = [pod.launcher.children for pod in pods if pod.launcher]
-        return [here.generation for here in each if here and (here.pserver or here.trainer)]
-
-    def alone(self) -> None:
-        running = self.running()
-        for one, other in itertools.pairwise(running):
-            self.hold(one == other or not self.promised(one, other), f"two generations run: {one} and {other}")
-
-    def promised(self, one: Generation, other: Generation) -> bool:
-        """Without a record nobody can know of a gang that was replaced as a whole."""
-        return self.world.recorded or bool(_boots(one) & _boots(other))
-
-    def started(self, launcher: Launcher) -> None:
-        self.world.note(launcher, "starts a child of", launcher.member.status.ready)
-        self.alone()
-        here = launcher.children
-        resume = here and here.generation.resume
-        self.hold(resume is None or resume in (launcher.member.status.passes or ()), f"pass {resume} is not seen")
-        if here and here.trainer:
-            boots = {who.boot for who in here.generation.members if who.role is not Role.TRAINER}
-            self.hold(boots <= self.serving.get(here.generation.number, set()), "a pserver does not serve yet")
-
-    def trained(self, launcher: Launcher) -> None:
-        children = launcher.children
-        if children is None:
-            return
-        number, members = children.generation.number, children.generation.members
-        ended = self.ended.setdefault(number, set())
-        ended.add(launcher.boot)
-        self.complete |= ended >= {who.boot for who in members if who.role is not Role.PSERVER}
-
-    def decided(self, launcher: Launcher, verdict: Verdict) -> None:
-        self.world.note(launcher, "has the verdict", verdict.code, verdict.reason)
-        self.hold(bool(verdict.code) or self.complete, "done before every trainer was")
-        self.verdicts.append(verdict)
-        codes = {bool(each.code) for each in self.verdicts}
-        self.first = min(self.first, self.world.now)
-        if self.world.recorded or self.first > self.world.quiet:
-            self.hold(len(codes) == 1, f"success and failure were both said: {self.verdicts}")
-            self.hold(verdict == self.verdicts[0], f"two verdicts: {self.verdicts}")
-            self.hold("nothing changed" not in verdict.reason, f"stuck: {verdict.reason}")
-
-    def looked(self, launcher: Launcher) -> None:
-        word = launcher.member.status.word
-        if word is None:
-            return
-        before, self.before[launcher.boot] = self.before.get(launcher.boot, Stage.GATHERING), word.stage
-        if before != word.stage:
-            self.stages.add((before, word.stage))
-            self.world.note(launcher, "goes on to", word.stage, word.number, word.cause and word.cause.reason)
-            self.hold((before, word.stage) in TRANSITIONS, f"from {before} to {word.stage}")
-        if word.generation and word.stage is Stage.READYING and before is Stage.GATHERING:
-            self.made(word.generation)
-
-    def made(self, generation: Generation) -> None:
-        world = self.world
-        self.hold(generation.restarts <= world.rules.restarts, f"too many restarts: {generation.restarts}")
-        if generation.resume is not None:
-            self.hold(generation.resume in world.volume.passes, f"pass {generation.resume} is not complete")
-        if world.key:
-            self.hold(generation.number not in self.generations, f"generation {generation.number} was made twice")
-            self.hold(generation.number > max(self.generations, default=0), "generation numbers went back")
-        self.generations[generation.number] = generation
 
 
 @dataclass(eq=False)
@@ -163,6 +68,10 @@ class World:
 
     # Time and chance.
 
+    @property
+    def age(self) -> float:
+        return self.now - START
+
     def after(self, delay: float, launcher: Launcher | None, act: Act) -> None:
         self.count += 1
         heapq.heappush(self.events, (self.now + delay, self.count, act if launcher is None else _of(launcher, act)))
@@ -188,7 +97,7 @@ class World:
 
     def note(self, launcher: Launcher | None, *words: object) -> None:
         who = f"{launcher.pod.slot}/{launcher.boot}" if launcher else "-"
-        self.story.append(f"{self.now - START:8.3f} {who:10} {' '.join(map(str, words))}")
+        self.story.append(f"{self.age:8.3f} {who:10} {' '.join(map(str, words))}")
 
     # Pods.
 
@@ -211,11 +120,7 @@ class World:
     def boot(self, pod: Pod) -> None:
         """Start a launcher in a pod."""
         pod.boots += 1
-        boot = f"{pod.uid}.{pod.boots}"
-        status = Status(who=Who(role=pod.role, address=pod.address, uid=pod.uid, boot=boot), key=self.key, lone=pod.lone)
-        records = Records(volume=self.volume if self.recorded else None)
-        member = Member(status=status, rules=self.rules)
-        pod.launcher = Launcher(world=self, pod=pod, boot=boot, records=records, member=member)
+        pod.launcher = Launcher(world=self, pod=pod, boot=f"{pod.uid}.{pod.boots}")
         self.note(pod.launcher, "starts at", pod.address)
         pod.launcher.begin()
         self.tell(pod.launcher)
@@ -243,44 +148,44 @@ class World:
             self.present.remove(pod)
             self.changed()
 
-    def gone(self, launcher: Launcher, code: int | None) -> None:
+    def gone(self, launcher: Launcher) -> None:
         """End a launcher's process, with its children: the kernel sees to that."""
-        self.note(launcher, "exits with", code)
+        if not launcher.alive:
+            return
+        self.note(launcher, "is gone")
         pod = launcher.pod
         launcher.alive, launcher.children, pod.launcher = False, None, None
-        for asker, poll in launcher.asking:
+        for poll in launcher.peers.waiting:
+            asker = poll.asker.launcher
             if self.linked(asker.pod, pod) and not pod.silent:
-                self.after(self.short(), asker, lambda asker=asker, poll=poll: asker.reset(pod.address, poll))
+                self.after(self.short(), asker, lambda poll=poll: poll.asker.give_up(poll))
 
-    # The network.
+    # The network, and the volume's.
 
     def linked(self, asker: Pod, asked: Pod) -> bool:
         return (asker, asked) not in self.cuts
 
-    def at(self, address: str) -> Pod | None:
-        return next((pod for pod in reversed(self.pods) if pod.address == address and pod.boots), None)
+    def request(self, poll: Poll) -> None:
+        self.after(self.short(), None, lambda: self._arrive(poll))
 
-    def request(self, asker: Launcher, address: str, poll: Poll, after: Status | None) -> None:
-        self.after(self.short(), None, lambda: self._arrive(asker, address, poll, after))
-
-    def _arrive(self, asker: Launcher, address: str, poll: Poll, after: Status | None) -> None:
-        pod = self.at(address)
-        if pod is None or pod.silent or not self.linked(asker.pod, pod):
+    def _arrive(self, poll: Poll) -> None:
+        asker = poll.asker.launcher
+        there = [pod for pod in self.pods if pod.address == poll.address and pod.boots]
+        if not there or there[-1].silent or not self.linked(asker.pod, there[-1]):
             return
-        if pod.launcher:
-            launcher = pod.launcher
-            self.after(0.0, launcher, lambda: launcher.asked(asker, poll, after))
+        if launcher := there[-1].launcher:
+            self.after(0.0, launcher, lambda: launcher.peers.asked(poll))
         else:
-            self.after(self.short(), asker, lambda: asker.told_by(address, poll, None))
+            self.after(self.short(), asker, lambda: poll.asker.refused(poll))
 
-    def reply(self, launcher: Launcher, asker: Launcher, poll: Poll, status: Status) -> None:
-        if self.linked(asker.pod, launcher.pod):
+    def reply(self, pod: Pod, poll: Poll, status: Status) -> None:
+        asker = poll.asker.launcher
+        if self.linked(asker.pod, pod):
             late = self.some(0.5, 4.0) if self.random.random() < 0.01 else self.short()
-            self.after(late, asker, lambda: asker.told_by(launcher.address, poll, status))
+            self.after(late, asker, lambda: poll.asker.hear(poll, status))
 
-    def volume_answers(self, launcher: Launcher, act: Act) -> None:
-        hang = max(0.0, self.volume.hangs_until - self.now)
-        self.after(hang + self.short(), launcher, act)
+    def volume_time(self) -> float:
+        return max(0.0, self.volume.hangs_until - self.now) + self.short()
 
 
 def _of(launcher: Launcher, act: Act) -> Act:

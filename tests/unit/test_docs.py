@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from launcher.pod.gang.leading import TRANSITIONS
 from launcher.pod.outcome import Code
 from launcher.pod.variables import known
 
@@ -50,6 +51,11 @@ def test_the_table_of_events_is_the_codes() -> None:
     code = "".join(path.read_text() for path in ROOT.glob("launcher/pod/**/*.py"))
     told = set(re.findall(r"tell\(\s*\"([a-z_]+)\"", code))
     assert {name.strip("`") for name, _ in table} == told
+
+
+def test_the_table_of_transitions_is_the_codes() -> None:
+    table = rows(ROOT / "docs/design.md", "| from | to | when |")
+    assert [tuple(row) for row in table] == [(*ways, why) for ways, why in TRANSITIONS.items()]
 
 
 def test_the_readmes_variables_exist() -> None:

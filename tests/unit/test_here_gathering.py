@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from launcher.pod.gang.asking import Answer, Barrier
 from launcher.pod.gang.gathering import REMEMBERED, SHARED_BY_ALL, gathered, weight
 from launcher.pod.gang.sheet import Sheet
-from launcher.pod.gang.words import Generation, Marks, Word
+from launcher.pod.gang.words import Generation, Marks, Who, Word
+from launcher.pod.settings import Role
 
 WORD = Word(generation=Generation(number=1, members=(), digest=""))
 
@@ -43,6 +44,15 @@ def test_of_the_names_at_which_nobody_stands_any_more_the_latest_are_remembered(
     before = tuple(f"pass-{number}" for number in range(REMEMBERED + 3))
     passed, _ = gathered((at("pass-1"), at()), replace(WORD, passed=before))
     assert passed == ("pass-1", *before[3:])
+
+
+def test_while_a_trainer_is_not_seen_nothing_changes() -> None:
+    roles = (Role.PSERVER, Role.TRAINER, Role.NODE)
+    members = tuple(Who(role=role, address=role, uid="", boot="") for role in roles)
+    generation = Generation(number=1, members=members, digest="")
+    before = Word(generation=generation, passed=("a",), shared={"1": {"k": "1"}})
+    assert gathered((Marks(at=("b",), shared={"k": "2"}),), before) == (("a",), {"1": {"k": "1"}})
+    assert gathered((at("b"), at("b")), before) == (("a", "b"), {})
 
 
 def test_values_are_gathered_by_rank() -> None:

@@ -19,6 +19,12 @@ PURE = {
     "launcher.pod.contradictions",
     "launcher.pod.discovery.podjson",
     "launcher.pod.discovery.rights",
+    "launcher.pod.gang.fencing",
+    "launcher.pod.gang.following",
+    "launcher.pod.gang.gathering",
+    "launcher.pod.gang.leading",
+    "launcher.pod.gang.member",
+    "launcher.pod.gang.missing",
     "launcher.pod.gang.pages",
     "launcher.pod.gang.wire",
     "launcher.pod.gang.words",
@@ -38,8 +44,25 @@ PURE = {
     "launcher.pod.staging.layout",
     "launcher.pod.staging.links",
     "launcher.pod.staging.marker",
+    "launcher.pod.stillness",
     "launcher.pod.usage",
     "launcher.pod.variables",
+    "launcher.report.curves",
+    "launcher.report.events",
+    "launcher.report.forms",
+    "launcher.report.lanes",
+    "launcher.report.markup",
+    "launcher.report.page",
+    "launcher.report.reading",
+    "launcher.report.runs",
+    "launcher.report.scale",
+    "launcher.report.seats",
+    "launcher.report.sentence",
+    "launcher.report.series",
+    "launcher.report.story",
+    "launcher.report.style",
+    "launcher.report.timeline",
+    "launcher.report.visible",
 }
 EFFECTS = {"kubernetes", "psutil", "subprocess", "socket", "asyncio", "time", "threading", "os", "shutil", "tenacity"}
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "base", "common", "manager"}
@@ -95,7 +118,12 @@ def test_only_the_main_pages_exit() -> None:
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call) and ast.unparse(node.func) in {"sys.exit", "os._exit", "exit", "quit"}
     ]
-    assert set(exits) <= {"launcher.pod.__main__", "launcher.desk.__main__", "launcher.desk.local"}
+    assert set(exits) <= {
+        "launcher.pod.__main__",
+        "launcher.desk.__main__",
+        "launcher.desk.local",
+        "launcher.report.__main__",
+    }
 
 
 def test_nothing_goes_through_a_shell() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from launcher.pod.gang.words import Marks, Word
+from launcher.pod.settings import Role
 
 SHARED_BY_ONE = 64 * 1024
 SHARED_BY_ALL = 512 * 1024
@@ -19,8 +20,12 @@ def gathered(marks: Sequence[Marks], before: Word) -> tuple[tuple[str, ...], dic
     """Return the passed barriers and the shared values; `marks` are all trainers', by rank, `before` the last word.
 
     A barrier is passed when every trainer stands at it, and stays so while one does. Of the values those of the
-    lowest ranks are kept; one that would make them larger than SHARED_BY_ALL together is left out.
+    lowest ranks are kept; one that would make them larger than SHARED_BY_ALL together is left out. While a member's
+    marks are missing nothing changes: nobody has a sure rank.
     """
+    members = before.generation.members if before.generation else ()
+    if len(marks) < sum(who.role is not Role.PSERVER for who in members):
+        return before.passed, {rank: dict(shared) for rank, shared in before.shared.items()}
     return _passed([set(each.at) for each in marks], before.passed), _shared(marks)
 
 

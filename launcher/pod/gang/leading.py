@@ -105,15 +105,17 @@ def _ask(before: Lead, view: View, rules: Rules) -> Lead:
     recorded = view.record.latest
     last = max((each for each in (before.word.generation, recorded) if each), key=_number, default=None)
     cause = before.word.cause or Failure(generation=_number(last), code=Code.GANG, reason="a leader was lost")
-    if last and last.restarts >= rules.restarts:
-        return _seal(before, cause, view, spent=last.restarts)
+    # The record may have been read before the last generation was in it, or there is none: the members know, too.
+    before_it = [status.restarts for status in statuses if status.known] + ([last.restarts] if last else [])
+    if before_it and max(before_it) >= rules.restarts:
+        return _seal(before, cause, view, spent=max(before_it))
     generation = Generation(
         number=max(view.record.highest, _number(last), *(status.known for status in statuses)) + 1,
         members=tuple(status.who for status in statuses),
         digest=view.mine.digest,
         resume=_newest(statuses),
-        restarts=last.restarts + 1 if last else 0,
-        cause=cause.reason if last else "",
+        restarts=max(before_it, default=-1) + 1,
+        cause=cause.reason if before_it else "",
     )
     waiting = replace(before.word, waiting="the record of the gang on the volume to be written")
     unknown = recorded is not None and not _vouched(recorded, statuses)

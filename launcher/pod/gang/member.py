@@ -167,7 +167,7 @@ class Member:
         self.status = replace(self.status, word=word)
         view = replace(view, mine=self.status)
         orders = follow(view, self.rules)
-        if asleep and orders.ready and not orders.verdict:  # another gang may have begun: kill first, then think
+        if asleep and self.status.ready and not orders.verdict:  # another gang may have begun: kill first, then think
             orders = Orders(end=End(reason="this pod was asleep", kill=True))
         self._obey(orders, view)
         return replace(orders, until=soonest(until, orders.until))
@@ -177,7 +177,10 @@ class Member:
             leader = view.of(self.order.addresses[0]).status
             self.last = leader.word.generation if leader and leader.word else None
             self.fence = Fence()
-            self.status = replace(self.status, ready=orders.ready, known=orders.ready, failure=None)
+            restarts = self.last.restarts if self.last else 0
+            self.status = replace(
+                self.status, ready=orders.ready, known=orders.ready, restarts=restarts, failure=None
+            )
         self.run = orders.run
         self.status = replace(self.status, phase=_phase(self.status, self.run, orders.verdict))
 

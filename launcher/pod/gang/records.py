@@ -67,7 +67,7 @@ class Records:
         return self._facts
 
     def wish_generation(self, generation: Generation) -> None:
-        """Have a generation made; a later wish takes the place of one not begun, the same one changes nothing."""
+        """Have a generation made, unless there is a verdict; a later wish takes the place of one not begun."""
         with self._changed:
             if generation == self._generation:
                 return
@@ -120,20 +120,24 @@ class Records:
         if verdict and not self._facts.sealed:
             with _noting(troubles):
                 self._learn(sealed=record.seal(verdict))
-        if generation and generation != self._answered:
+        if not self._facts.known:
+            with _noting(troubles):
+                self._read(record, generation)
+        # Nothing is begun on a record that is unread, nor on one that has its verdict.
+        if generation and generation != self._answered and self._facts.known and not self._facts.sealed:
             with _noting(troubles):
                 if record.make(generation):
                     self._made(generation)
                 self._answered = generation
         with _noting(troubles):
-            # A number alone counts too: the file that it names may be late to be seen, its gang is not.
-            self._learn(highest=max(self._facts.highest, record.highest()))
             self._read(record, generation)
         with self._changed:
             self._since = None
             self._learn(trouble=troubles[0] if troubles else "")
 
     def _read(self, record: Record, wished: Generation | None) -> None:
+        # A number alone counts too: the file that it names may be late to be seen, its gang is not.
+        self._learn(highest=max(self._facts.highest, record.highest()))
         newest = record.latest()
         if newest and newest == wished:  # it stands, though not all of its making went well
             self._made(newest)

@@ -31,21 +31,24 @@ class Scribe:
         word = member.lead.word
         statuses = [member.status, *(each.status for each in heard.values() if each.status)]
         generation = word.generation
+        if not (generation or member.status.staged):
+            return  # before that a finished run's chronicle may still lie where this one will
+        if self._key is None:
+            self._key = member.status.key
+            if not member.status.known:
+                self._put("run_started", key=self._key, job=self._job)
         if generation and generation.number != self._generation:
-            self._begins(generation, member.status.key, statuses)
+            self._begins(generation, statuses)
         if generation and word.cause and self._caused != word.cause.generation:
             self._caused = word.cause.generation
             self._ends(member)
-        for status in statuses if generation else ():
+        for status in statuses:
             self._one(status)
         if word.verdict and self._verdict is None:
             self._verdict = word.verdict
             self._put("verdict", code=word.verdict.code, reason=word.verdict.reason)
 
-    def _begins(self, generation: Generation, key: str, statuses: list[Status]) -> None:
-        if self._key is None and generation.number == 1:
-            self._put("run_started", key=key, job=self._job, resume=generation.resume)
-        self._key = key
+    def _begins(self, generation: Generation, statuses: list[Status]) -> None:
         self._generation = generation.number
         ranks = {status.who.boot: status.rank for status in statuses}
         members = [

@@ -125,7 +125,8 @@ class Status:
     quiet: bool = True  # nobody of an earlier generation can still be running, as far as it knows
     lone: bool = False  # it is process 1: where it is gone, so are its children
     passes: tuple[int, ...] | None = None  # the complete ones that it sees; None where it has no volume
-    known: int = 0  # the highest generation that it has heard of
+    known: int = 0  # the highest generation that it has been in
+    restarts: int = 0  # which came before that one
     ready: int = 0
     children: int = 0
     serving: int = 0

@@ -1,0 +1,115 @@
+"""How a gang ends: everywhere with one code and one message, whatever is lost on the way."""
+
+from __future__ import annotations
+
+import signal
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.support.gangs import Fault, gang
+from tests.support.outcomes import DONE, ends, note, restarts
+from tests.support.pods import JOB
+from tests.support.volume import lay_out
+
+pytestmark = pytest.mark.timeout(60)
+
+ALWAYS_7 = Fault("pass 1", "exit 7", rank=1, times=0)
+
+
+def test_a_budget_that_is_spent_ends_all_with_the_failing_trainers_code(tmp_path: Path) -> None:
+    with gang(3, tmp_path, faults=[ALWAYS_7], env={"LAUNCHER_MAX_RESTARTS": "1"}) as g:
+        (_, last) = g.await_trace("fault", 2)
+        message = ends(
+            g, "a trainer fails again, and the budget is spent", last["at"], code=7, text="(after 1 restarts)"
+        )
+        assert message.startswith(f"trainer 1 exited with 7 (in node 1 ({g.address(1)}))")
+        assert "the last lines of its log:\npass 1" in message
+        assert [event["restarts"] for event in g.events("generation_made")] == [0, 1]
+
+
+def test_in_a_gang_of_five_without_restarts_the_first_failure_ends_all(tmp_path: Path) -> None:
+    with gang(5, tmp_path, faults=[ALWAYS_7], env={"LAUNCHER_MAX_RESTARTS": "0"}) as g:
+        ends(g, "of five, a trainer fails, no restarts", code=7, text="trainer 1 exited with 7")
+
+
+def test_a_crash_loop_goes_round_ever_more_slowly(tmp_path: Path) -> None:
+    faults = [Fault("start", "exit 7", rank=1, times=3)]
+    with gang(3, tmp_path, faults=faults) as g:
+        restarts(g, "a crash loop: three failures at the start", first=0, generation=4)
+        failed = [fault["at"] for fault in g.trace("fault")]
+        again = [start["at"] for start in g.trace("start", role="trainer", rank=1)][1:]
+        waits = [start - fault for fault, start in zip(failed, again, strict=True)]
+        assert waits[1] >= 1
+        assert waits[2] >= 2
+        assert all(longer > shorter for shorter, longer in pairwise(waits))
+
+
+def test_a_launcher_started_again_does_not_renew_the_budget(tmp_path: Path) -> None:
+    held = Fault("pass 1", "wait", generation=2, times=0)
+    faults = [Fault("pass 1", "exit 7", rank=1), held]
+    with gang(3, tmp_path, process_one=True, faults=faults, env={"LAUNCHER_MAX_RESTARTS": "1"}) as g:
+        g.await_trace("fault", 3, do="wait")
+        at = g.launcher(0).kill()
+        g.again(0)
+        ends(g, "the leader is lost, and the budget is spent", at, code=76, text="(after 1 restarts)")
+
+
+def test_a_launcher_lost_after_the_verdict_changes_nothing(tmp_path: Path) -> None:
+    """A deaf trainer holds its pod's end back for its grace."""
+    deaf = [Fault("pass 1", "deaf", rank=2), Fault("pass 1", "hang", rank=2)]
+    failing = [Fault("pass 1", "wait", rank=1), Fault("pass 1", "exit 7", rank=1)]
+    with gang(3, tmp_path, faults=[*deaf, *failing], env={"LAUNCHER_MAX_RESTARTS": "0"}) as g:
+        g.await_trace("fault", do="hang")
+        g.go()
+        g.wait(lambda: g.launcher(2).events("verdict"))
+        at = g.launcher(2).kill()
+        assert g.codes() == [7, 7, -signal.SIGKILL]
+        note("a launcher is lost after the verdict", "the others end with 7", g.last_end() - at)
+        assert g.launcher(0).message() == g.launcher(1).message() != ""
+
+
+def test_a_leader_killed_between_the_verdict_and_its_end_leaves_success_to_the_others(tmp_path: Path) -> None:
+    """One member is stopped, so that it cannot have heard the verdict: it finds it in the record."""
+    with gang(3, tmp_path, process_one=True, faults=[Fault("end", "wait", rank=0)]) as g:
+        g.wait(lambda: g.launcher(2).status().get("trained") == 1)
+        g.wait(lambda: g.launcher(0).child("pserver"))
+        g.launcher(2).send(signal.SIGSTOP)
+        g.go()
+        g.wait(lambda: list(g.output.glob(".launcher/*/verdict.json")))
+        at = g.launcher(0).kill()
+        g.launcher(2).send(signal.SIGCONT)
+        assert g.codes() == [-signal.SIGKILL, 0, 0]
+        note("the leader is killed between verdict and done", "the others end with 0", g.last_end() - at)
+        assert {each.reason() for each in g.places[1:]} == {DONE}
+
+
+@pytest.mark.parametrize("link", [False, True], ids=["missing", "refused"])
+def test_a_shard_that_one_rank_cannot_have_ends_all_with_74(tmp_path: Path, link: bool) -> None:
+    with gang(3, tmp_path, start=False) as g:
+        lay_out(g.volume / JOB, {f"{rank}/data/part": "x" for rank in range(3 if link else 2)})
+        if link:
+            (g.volume / JOB / "2/data/out").symlink_to("/etc")
+        at = g.now()
+        g.start()
+        ends(
+            g, f"the shard of one rank is {'refused' if link else 'missing'} (since the start)", at, code=74, text="2"
+        )
+
+
+def test_a_program_that_is_not_there_ends_all_with_71(tmp_path: Path) -> None:
+    with gang(3, tmp_path, start=False, command=("/not/there",)) as g:
+        at = g.now()
+        g.start()
+        ends(g, "the program is not there (since the start)", at, code=71, text="cannot start '/not/there'")
+
+
+def test_a_trainer_that_stands_still_is_named_and_all_start_again(tmp_path: Path) -> None:
+    """The others wait for it at a barrier, which is no standing still."""
+    with gang(3, tmp_path, faults=[Fault("pass 1", "hang", rank=1)], env={"LAUNCHER_STALL_TIMEOUT": "1"}) as g:
+        restarts(g, "a trainer stands still (after 1 s)", first=1)
+        assert "trainer 1" in g.events("generation_made")[1]["cause"]
+        log = (g.output / "node_1" / "train.log").read_text()
+        assert "most recent call first" in log
+        assert "==== generation 2, after pass 0: trainer 1" in log

@@ -1,0 +1,198 @@
+"""What is harder to do to a gang: freeze a pod, cut its network, and see who ran when.
+
+    with gang(3, tmp_path, command=TICKING, start=False) as g, networks(g) as nets:
+        g.start()
+        with nets.cut(1):
+            ...
+        check_overlap(g)
+
+A network is a namespace with one end of a cable in it; the other ends lie in the namespace of a switch. All of it is
+gone with the processes that hold the namespaces, whatever happens, and rules are in the pod's own namespace alone.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tests.support.gangs import Gang
+from tests.support.launchers import Launcher
+from tests.support.lives import CHILDREN, Life, Lives
+from tests.support.waiting import wait_until
+
+TICKING = (sys.executable, "-I", "-S", str(CHILDREN / "ticking.py"))
+FREEZER = Path("/sys/fs/cgroup/freezer")
+PAIR = struct.Struct("dd")
+HOLDING = ("sleep", "600")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """From when until when a program ran without being stopped."""
+
+    role: str
+    generation: int
+    address: str
+    pid: int
+    since: float
+    until: float
+
+
+def ran(g: Gang, role: str = "trainer") -> list[Ran]:
+    """Return when the programs of a role ran, those that still do until now."""
+    found = []
+    for path in (g.top / "ticks").glob(f"{role}-*"):
+        _, generation, address, pid = path.name.split("-")
+        pairs = [pair for pair in PAIR.iter_unpack(path.read_bytes()) if pair[1]]
+        found += [
+            Ran(role=role, generation=int(generation), address=address, pid=int(pid), since=since, until=until)
+            for since, until in pairs
+        ]
+    return sorted(found, key=lambda each: each.since)
+
+
+def check_overlap(g: Gang, windows: Sequence[tuple[float, float]] = ()) -> None:
+    """Hold that trainers of two generations never ran at once, except within these moments after a waking."""
+    times = [each for each in ran(g) if not any(begin <= each.since and each.until <= end for begin, end in windows)]
+    assert times, "no trainer ticked: are the programs TICKING?"
+    for number, one in enumerate(times):
+        for other in times[number + 1 :]:
+            at_once = one.generation != other.generation and other.since < one.until
+            assert not at_once, f"two generations at once for {one.until - other.since:.3f} s: {one} and {other}"
+
+
+@contextmanager
+def frozen(launcher: Launcher) -> Iterator[None]:
+    """Stop every process of a pod at once for as long as the body runs, then let all go on at once."""
+    if not os.access(FREEZER, os.W_OK):
+        pytest.skip("this machine has no cgroup that freezes (v1), or this is not root")
+    place = FREEZER / f"gang-{random.getrandbits(48):x}"  # noqa: S311  # no secret
+    place.mkdir()
+    try:
+        for process in (psutil.Process(launcher.life.pid), *launcher.life.below()):
+            (place / "tasks").parent.joinpath("cgroup.procs").write_text(str(process.pid))
+        (place / "freezer.state").write_text("FROZEN")
+        wait_until(lambda: (place / "freezer.state").read_text() == "FROZEN\n")
+        try:
+            yield
+        finally:
+            (place / "freezer.state").write_text("THAWED")
+    finally:
+        for pid in (place / "cgroup.procs").read_text().split():
+            with suppress(ProcessLookupError, OSError):
+                (FREEZER / "cgroup.procs").write_text(pid)
+        wait_until(lambda: _removed(place))
+
+
+def _removed(place: Path) -> bool:
+    try:
+        place.rmdir()
+    except OSError:
+        return False
+    return True
+
+
+class Within(Lives):
+    """Lives that begin in the network of their pod."""
+
+    def __init__(self, lives: Lives, nets: Networks) -> None:
+        self._inner = lives
+        self._nets = nets
+
+    def start(self, *command: str, env: Mapping[str, str] | None = None, **more: Any) -> Life:  # noqa: ANN401
+        """Start a launcher in the network of its POD_IP."""
+        before = (*self._nets.inside((env or {})["POD_IP"]), *more.pop("before", ()))
+        return self._inner.start(*command, env=env, before=before, **more)
+
+
+@dataclass(slots=True)
+class Networks:
+    """A switch, and a cable to it for each pod."""
+
+    g: Gang
+    switch: int
+    pods: dict[str, int] = field(default_factory=dict)
+
+    def inside(self, address: str) -> tuple[str, ...]:
+        """Return the words that start a program in a pod's network."""
+        return ("nsenter", f"--net=/proc/{self.pods[address]}/ns/net", "--")
+
+    @contextmanager
+    def cut(self, place: int, *chains: str) -> Iterator[float]:
+        """Let nothing through to a pod and from it, or one way only (INPUT: to it, OUTPUT: from it)."""
+        address = self.g.launcher(place).address
+        for chain in chains or ("INPUT", "OUTPUT"):
+            self._rule("-A", address, chain)
+        try:
+            yield time.monotonic()
+        finally:
+            for chain in chains or ("INPUT", "OUTPUT"):
+                self._rule("-D", address, chain)
+
+    def _rule(self, verb: str, address: str, chain: str) -> None:
+        _run(*self.inside(address), "iptables", "-w", verb, chain, "-i" if chain == "INPUT" else "-o", "eth0", "-j", "DROP")
+
+
+@contextmanager
+def networks(g: Gang) -> Iterator[Networks]:
+    """Give each place of a gang that has not begun a network of its own, all joined by a switch."""
+    with ExitStack() as stack:
+        try:
+            nets = Networks(g, stack.enter_context(_namespace()))
+        except subprocess.CalledProcessError as error:
+            pytest.skip(f"no network can be made here: {error.stderr}")
+        g.net = f"198.18.{random.randint(0, 250)}"  # noqa: S311  # for tests of networks, by RFC 2544
+        _in(nets.switch, "ip", "link", "add", "switch", "type", "bridge")
+        _in(nets.switch, "ip", "link", "set", "switch", "up")
+        here = f"gang{nets.switch}"
+        _run("ip", "link", "add", here, "type", "veth", "peer", "name", "test", "netns", str(nets.switch))
+        stack.callback(_run, "ip", "link", "del", here)
+        _in(nets.switch, "ip", "link", "set", "test", "master", "switch", "up")
+        _run("ip", "address", "add", f"{g.net}.254/24", "dev", here)
+        _run("ip", "link", "set", here, "up")
+        for place in range(g.count):
+            nets.pods[g.address(place)] = _cable(nets.switch, stack.enter_context(_namespace()), g.address(place))
+        g.lives = Within(g.lives, nets)
+        yield nets
+
+
+def _cable(switch: int, pod: int, address: str) -> int:
+    end = f"v{address.rpartition('.')[2]}"
+    _in(pod, "ip", "link", "add", "eth0", "type", "veth", "peer", "name", end, "netns", str(switch))
+    _in(switch, "ip", "link", "set", end, "master", "switch", "up")
+    _in(pod, "ip", "address", "add", f"{address}/24", "dev", "eth0")
+    _in(pod, "ip", "link", "set", "eth0", "up")
+    _in(pod, "ip", "link", "set", "lo", "up")
+    return pod
+
+
+@contextmanager
+def _namespace() -> Iterator[int]:
+    """Hold a network namespace, by the process that it is given away as."""
+    holder = subprocess.Popen(["unshare", "--net", "--", *HOLDING])
+    try:
+        wait_until(lambda: Path(f"/proc/{holder.pid}/comm").read_text().strip() == HOLDING[0])
+        yield holder.pid
+    finally:
+        holder.kill()
+        holder.wait()
+
+
+def _in(namespace: int, *words: str) -> None:
+    _run("nsenter", f"--net=/proc/{namespace}/ns/net", "--", *words)
+
+
+def _run(*words: str) -> None:
+    subprocess.run(words, check=True, capture_output=True, text=True, timeout=20)
