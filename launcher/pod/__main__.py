@@ -85,7 +85,7 @@ def generation(settings: Settings, inbox: Inbox, story: Story, gang: Membership)
         roster = gang.meet()
     story.rank = roster.rank
     with story.phase("staging"):
-        gang.stage(partial(stage, settings, roster, story.tell))
+        gang.stage(partial(stage, settings, roster))
         write_identity(settings, roster, story.tell)
     with story.phase("assembling"):
         begun = gang.assemble()

@@ -279,6 +279,7 @@ def test_a_torn_record_is_told_and_the_thread_goes_on(tmp_path: Path, told: Told
     until(lambda: f"{file} is torn" in records.facts.trouble)
     assert not records.facts.known
     records.wish_generation(generation(2))
+    time.sleep(0.1)  # nothing shows that it was tried in vain
     file.write_bytes(whole)
     records.look()  # one is enough: it reads, makes, and reads again
     until(lambda: records.facts.made == 2 and not records.facts.trouble)

@@ -18,7 +18,7 @@ from launcher.pod.settings import Role
 
 KEY = "0b6f7c1e-2f1d-4a43-9b6f-3f3f5c0f9a11"
 JOB = "job"
-DEADLY = (os.write, os.pwrite, os.fsync, os.link, os.rename, os.unlink, os.mkdir, os.ftruncate, os.open, os.close)
+DEADLY = (os.write, os.pwrite, os.fsync, os.link, os.rename, os.unlink, os.mkdir)
 
 
 class Told(list[tuple[str, dict[str, Any]]]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from launcher.pod.outcome import Code
 from tests.unit.gang_checks import Broken
@@ -38,19 +39,22 @@ def _replaced(world: World, pod: Pod, fault: Fault) -> None:
 
 def crash(world: World, pod: Pod, fault: Fault) -> None:
     """The launcher is killed; its container starts again, or the pod is replaced."""
-    if pod.launcher:
-        world.gone(pod.launcher)
+    world.kill(pod)
     if fault.detail % 4 == 3:
-        world.after(fault.span / 4, None, lambda: pod in world.present and not pod.launcher and world.boot(pod))
+        world.after(fault.span / 4, None, partial(_again, world, pod))
     else:
         _replaced(world, pod, fault)
+
+
+def _again(world: World, pod: Pod) -> None:
+    if pod in world.present and not pod.launcher:
+        world.boot(pod)
 
 
 def vanish(world: World, pod: Pod, fault: Fault) -> None:
     """A node loses power: nothing answers there any more."""
     pod.silent = True
-    if pod.launcher:
-        world.gone(pod.launcher)
+    world.kill(pod)
     _replaced(world, pod, fault)
 
 
@@ -113,7 +117,7 @@ def lost(world: World, pod: Pod, fault: Fault) -> None:
     """A node is cut off but lives on; its pod is replaced, and killed when the node is back."""
     _cut(world, [(pod, other) for other in world.pods] + [(other, pod) for other in world.pods], CURED)
     world.blind.add(pod)
-    world.after(CURED - 0.1, None, lambda: pod.launcher and world.gone(pod.launcher))
+    world.after(CURED - 0.1, None, partial(world.kill, pod))
     _replaced(world, pod, fault)
 
 
@@ -123,7 +127,7 @@ def rack(world: World, pod: Pod, fault: Fault) -> None:
     for each in old:
         world.blind.add(each)
         _replaced(world, each, fault)
-        world.after(CURED - 0.1, None, lambda each=each: each.launcher and world.gone(each.launcher))
+        world.after(CURED - 0.1, None, partial(world.kill, each))
 
 
 def blind(world: World, pod: Pod, fault: Fault) -> None:
@@ -151,7 +155,7 @@ FAULTS: dict[str, Callable[[World, Pod, Fault], None]] = {
 def play(world: World, faults: Sequence[Fault]) -> World:
     """Run a gang through the faults to its end."""
     for fault in faults:
-        world.after(fault.at, None, lambda fault=fault: _happen(world, fault))
+        world.after(fault.at, None, partial(_happen, world, fault))
     if faults:
         world.quiet = START + max(fault.at for fault in faults) + CURED
     world.run(world.quiet + PATIENCE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from launcher.pod.gang.words import Heard, Status
@@ -43,7 +44,7 @@ class Peers:
             poll = Poll(asker=self, address=address, sent=world.now, after=self.of(address).status)
             self.polls[address] = poll
             world.request(poll)
-            self.launcher.after(world.rules.limits.wait + PATIENCE, lambda poll=poll: self.give_up(poll))
+            self.launcher.after(world.rules.limits.wait + PATIENCE, partial(self.give_up, poll))
 
     def give_up(self, poll: Poll) -> None:
         """Drop a question, also because its connection broke, and ask again."""

@@ -6,6 +6,7 @@ import heapq
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from launcher.pod.gang.words import Limits, Rules, Status
 from launcher.pod.settings import Role
@@ -148,17 +149,20 @@ class World:
             self.present.remove(pod)
             self.changed()
 
+    def kill(self, pod: Pod) -> None:
+        """Kill what is in a pod, frozen or not."""
+        if pod.launcher:
+            self.gone(pod.launcher)
+
     def gone(self, launcher: Launcher) -> None:
         """End a launcher's process, with its children: the kernel sees to that."""
-        if not launcher.alive:
-            return
         self.note(launcher, "is gone")
         pod = launcher.pod
         launcher.alive, launcher.children, pod.launcher = False, None, None
         for poll in launcher.peers.waiting:
             asker = poll.asker.launcher
             if self.linked(asker.pod, pod) and not pod.silent:
-                self.after(self.short(), asker, lambda poll=poll: poll.asker.give_up(poll))
+                self.after(self.short(), asker, partial(poll.asker.give_up, poll))
 
     # The network, and the volume's.
 

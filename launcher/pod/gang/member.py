@@ -99,10 +99,11 @@ class Member:
         if self.order != NOBODY:
             self.meet(NOBODY, self.status.who, rank=self.status.rank, key=self.status.key)
 
-    def mark(self, marks: Marks) -> None:
-        """Say what the trainer here said."""
+    def mark(self, marks: Marks, staged_bytes: int) -> None:
+        """Say what the trainer here said, and how much is staged."""
         at = marks.progress.get("pass")
-        self.status = replace(self.status, marks=marks, at_pass=int(at) if isinstance(at, int | float) else None)
+        at_pass = int(at) if isinstance(at, int | float) else None
+        self.status = replace(self.status, marks=marks, at_pass=at_pass, staged_bytes=staged_bytes)
 
     def word(self, heard: Mapping[str, Heard]) -> Word | None:
         """Return the leader's word as it was heard last."""

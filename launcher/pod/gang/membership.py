@@ -50,6 +50,7 @@ class Membership:
         self._member = self._station.member
         self._end: Cause | None = None
         self._waiting = ""
+        self._staged_for = ""
         self.wish = Wish(run=frozenset(), grace=self._member.rules.grace)
 
     def __enter__(self) -> Self:
@@ -87,19 +88,19 @@ class Membership:
                 raise GangError(f"the gang did not come together again (LAUNCHER_REJOIN_TIMEOUT): {reason}")
             self._pause("waiting for its peers", deadline)
 
-    def stage(self, work: Callable[[], Result]) -> Result:
-        """Return what staging returns; the complete passes are looked at after it."""
-        leads = self._member.leads
+    def stage(self, work: Callable[[Tell], object]) -> None:
+        """Have the data for this order staged, unless it is, and look at the complete passes after that."""
+        order, leads = self._member.order, self._member.leads
 
-        def all_of_it() -> tuple[Result, tuple[int, ...] | None]:
-            return work(), self._station.ledger.survey(leads=leads)
+        def all_of_it() -> tuple[int, ...] | None:
+            if order.digest != self._staged_for:
+                work(self._tell_bytes)
+            return self._station.ledger.survey(leads=leads)
 
         errand = self._inbox.errand
-        result, passes = self._telling_a_stop(
-            lambda: errand("staging its data", all_of_it, look=lambda: self._idle().until)
-        )
+        passes = self._telling_a_stop(lambda: errand("staging its data", all_of_it, look=lambda: self._idle().until))
+        self._staged_for = order.digest
         self._member.staged(passes)
-        return result
 
     def assemble(self) -> Generation | None:
         """Return the generation that this pod takes part in; None where the roster changed meanwhile."""
@@ -184,6 +185,12 @@ class Membership:
             self._member.stop()
             self._station.look()
             raise
+
+    def _tell_bytes(self, event: str, **facts: object) -> None:
+        """Tell how staging goes, and keep how much there is for the status."""
+        if isinstance(size := facts.get("bytes"), int):
+            self._station.staged_bytes = size
+        self._tell(event, **facts)
 
     def _wait_for(self, found: Waiting, *, tell: bool) -> None:
         if found.key:

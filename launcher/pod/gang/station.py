@@ -41,6 +41,7 @@ class Station:
         self.ledger = Ledger(settings, nudge, tell)
         self.verdict: Verdict | None = None
         self.decided = 0.0
+        self.staged_bytes = 0  # so far; another thread counts
         self._statuses = Statuses(
             who, bind=settings.address, port=settings.status_port, limits=limits, nudge=nudge, tell=tell, facts=facts
         )
@@ -57,7 +58,7 @@ class Station:
     def look(self) -> Orders:
         """Publish, hear, decide, and have done what follows from it."""
         now, member, heard = time.monotonic(), self.member, self._statuses.heard()
-        member.mark(self.board.marks)
+        member.mark(self.board.marks, self.staged_bytes)
         orders = self._settled(now, heard)
         self._statuses.watch(member.watched)
         self._statuses.publish(member.status)
