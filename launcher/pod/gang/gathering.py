@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from launcher.pod.gang.wire import written
 from launcher.pod.gang.words import Marks, Word
 from launcher.pod.settings import Role
 
@@ -30,8 +31,8 @@ def gathered(marks: Sequence[Marks], before: Word) -> tuple[tuple[str, ...], dic
 
 
 def weight(shared: Mapping[str, str]) -> int:
-    """Return what shared values weigh: the bytes of their keys and texts."""
-    return sum(len(key) + len(text) for key, text in shared.items())
+    """Return what shared values weigh: the bytes of their keys and texts as a status has them, between its quotes."""
+    return sum(len(written(key)) + len(written(text)) - 4 for key, text in shared.items())
 
 
 def _passed(standing: Sequence[set[str]], before: tuple[str, ...]) -> tuple[str, ...]:
