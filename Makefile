@@ -11,16 +11,19 @@ help: ## this list
 demo: $(READY) ## three pods' lives side by side on this machine: real pservers and trainers, no root, no container
 	@$(BIN)/python -m launcher.desk.local
 
-test: $(READY) ## all tests, with the coverage that is held
+test: $(READY) ## all tests, with the coverage that is held; what cannot run here is told at the end
 	@rm -f .coverage .coverage.*
 	$(BIN)/coverage run -m pytest $(PYTEST)
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/python -m tests.coverage_held
 
-compose: $(READY) ## the image, and docker-compose on a Docker daemon of our own (root, Debian; some minutes the first time)
+quick: override PYTEST += tests/unit tests/process
+quick: test ## of them those that need neither containers nor a cluster
+
+compose: $(READY) ## of them the image, and docker-compose on a Docker daemon of our own (root, Debian; minutes the first time)
 	$(BIN)/pytest tests/compose $(PYTEST)
 
-cluster: $(READY) ## the manifests of k8s/ on a real Kubernetes of our own (root, Debian, Go; ten minutes the first time)
+cluster: $(READY) ## of them k8s/ on a real Kubernetes of our own (root, Debian, Go; ten minutes the first time)
 	$(BIN)/pytest tests/cluster $(PYTEST)
 
 check: $(READY) ## types, lint, format
@@ -50,5 +53,5 @@ lock: ## renew requirements.lock after a change of setup.cfg
 clean: ## remove what the targets above made
 	rm -rf .venv build .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
 
-.PHONY: help demo test compose cluster check bench setup lock clean
+.PHONY: help demo test quick compose cluster check bench setup lock clean
 .DEFAULT_GOAL := help

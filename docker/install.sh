@@ -4,9 +4,9 @@ set -eu
 
 # What the launcher imports, and what that imports; requirements.lock says which versions, and their hashes. Not among
 # them: what only kubernetes.aio needs, and time zones, which nobody asks about.
-PACKAGES="annotated-types certifi charset-normalizer durationpy idna kubernetes oauthlib psutil pydantic pydantic-core
-    python-dateutil pyyaml requests requests-oauthlib structlog tenacity typing-extensions typing-inspection urllib3
-    websocket-client"
+PACKAGES="annotated-types certifi charset-normalizer durationpy h11 idna kubernetes oauthlib prometheus-client psutil
+    pydantic pydantic-core python-dateutil pyyaml requests requests-oauthlib structlog tenacity typing-extensions
+    typing-inspection urllib3 websocket-client"
 HOME_OF_IT=/opt/launcher
 
 refuse() {

@@ -1,8 +1,10 @@
-"""What all tests share: an environment without the launcher's variables, and skips that can be forbidden."""
+"""What all tests share: an environment without the launcher's variables, and skips that are told or forbidden."""
 
 from __future__ import annotations
 
+import itertools
 import os
+from collections import Counter, defaultdict
 from collections.abc import Generator
 
 import pytest
@@ -27,3 +29,27 @@ def pytest_runtest_makereport(
         report.outcome = "failed"
         report.longrepr = f"{item.nodeid} was skipped, and NO_SKIPS is set: {report.longrepr}"
     return report
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
+    """Say last of all how long each suite took, which did not run, or not whole, and what would make them run."""
+    yield
+    seconds: defaultdict[str, float] = defaultdict(float)
+    for each in itertools.chain.from_iterable(terminalreporter.stats.values()):
+        if isinstance(each, pytest.TestReport):
+            seconds[suite(each)] += each.duration
+    terminalreporter.line(", ".join(f"{name} {number:.0f} s" for name, number in seconds.items()))
+    skipped = [each for each in terminalreporter.stats.get("skipped", ()) if isinstance(each.longrepr, tuple)]
+    ran = {suite(each) for each in terminalreporter.stats.get("passed", ())}
+    reasons = Counter((suite(each), each.longrepr[2].removeprefix("Skipped: ")) for each in skipped)
+    if reasons:
+        terminalreporter.section("what did not run, and why")
+    for (name, reason), number in sorted(reasons.items()):
+        which = f"{number} of {name}" if name in ran else f"{name}, {number} tests"
+        terminalreporter.line(f"{which}: {reason}")
+
+
+def suite(report: pytest.TestReport) -> str:
+    """Return the suite of a test, such as tests/unit."""
+    return "/".join(report.nodeid.split("/")[:2])

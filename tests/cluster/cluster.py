@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.cluster.ground import Ground, NoGround
+from tests.cluster.footprint import traces
+from tests.cluster.ground import Broken, Ground, NoGround, packages
 from tests.cluster.ground.build import KUBE, built
 from tests.cluster.kubectl import Kubectl
 
@@ -77,9 +78,13 @@ def of_kind() -> Iterator[Cluster]:
 
 @contextmanager
 def of_our_own(tell: Callable[[str], None]) -> Iterator[Cluster]:
-    """Start a ground of three nodes."""
+    """Start a ground of three nodes, and see that nothing of it is left in the end."""
+    packages.check()
+    before = traces()
     with Ground.start(nodes=3, tell=tell) as ground:
         yield Cluster(kubectl=ground.kubectl, load_image=ground.load_image, grounds=(ground,))
+    if left := traces() - before:
+        raise Broken(f"the ground left behind: {sorted(left)}")
 
 
 def program(tell: Callable[[str], None]) -> Path:

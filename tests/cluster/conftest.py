@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cluster.cluster import Cluster, chosen
-from tests.cluster.ground import Ground, NoGround, images
-from tests.cluster.kubectl import Kubectl, KubectlFailed
+from tests.cluster.ground import Ground, NoGround
+from tests.cluster.ground import images as made
+from tests.cluster.kubectl import Kubectl
+from tests.cluster.namespaces import emptied, own
 from tests.cluster.telling import everything
+from tests.cluster.volumes import SEEDS_VOLUME, Training, Volume, claimed_by, volume_at
 from tests.conftest import GIVEN
-from tests.support.waiting import wait_until
+from tests.support.docker import NotHere, image_tar
 
 HERE = Path(__file__).parent
 FIRST = "test_clearing.py"  # it starts grounds of its own, and there is one at a time on a machine
@@ -34,12 +36,18 @@ def pytest_runtest_makereport(
     item: pytest.Item,
     call: pytest.CallInfo[None],  # noqa: ARG001  # the hook's own signature
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add to a failure's report all that the cluster knows of the test's namespace."""
+    """Add to a failure's report all that the cluster knows of the test's namespaces."""
     report = yield
-    namespace = getattr(item, "funcargs", {}).get("namespace")
-    if report.failed and isinstance(namespace, Kubectl):
-        report.sections.append((f"namespace {namespace.namespace}", everything(namespace)))
+    if report.failed:
+        for kubectl in kubectls(getattr(item, "funcargs", {}).values()):
+            report.sections.append((f"namespace {kubectl.namespace}", everything(kubectl)))
     return report
+
+
+def kubectls(given: Iterable[object]) -> set[Kubectl]:
+    """Return the namespaces that a test was given."""
+    own = {each for each in given if isinstance(each, Kubectl)}
+    return own | {each.kubectl for each in given if isinstance(each, Training)}
 
 
 @pytest.fixture(scope="session")
@@ -74,28 +82,46 @@ def ground(cluster: Cluster) -> Ground:
 def box(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The name of an image with a shell and a few tools, there on every node."""
     try:
-        cluster.load_image(images.box(tmp_path_factory.mktemp("box") / "box.tar"))
+        cluster.load_image(made.box(tmp_path_factory.mktemp("box") / "box.tar"))
     except NoGround as fault:
         pytest.skip(str(fault))
-    return images.BOX
+    return made.BOX
+
+
+@pytest.fixture(scope="session")
+def images(cluster: Cluster) -> None:
+    """The project's images, on every node."""
+    try:
+        cluster.load_image(image_tar())
+    except (NoGround, NotHere) as fault:
+        pytest.skip(str(fault))
 
 
 @pytest.fixture
 def namespace(cluster: Cluster) -> Iterator[Kubectl]:
     """The kubectl of a namespace that is this test's own."""
-    name = f"test-{uuid.uuid4().hex[:8]}"
-    cluster.kubectl("create", "namespace", name)
-    kubectl = cluster.kubectl.within(name)
-    wait_until(lambda: has_account(kubectl), timeout=30, every=0.05)
+    with own(cluster.kubectl) as kubectl:
+        yield kubectl
+
+
+@pytest.fixture
+def default(cluster: Cluster) -> Iterator[Kubectl]:
+    """The namespace `default`, which the seeds' JOB_NAMESPACE names."""
+    kubectl = cluster.kubectl.within("default")
     yield kubectl
-    cluster.kubectl("delete", "namespace", name, "--wait=false")
-    # Pods of a namespace that ends are given their whole grace; the next test wants their ports and nodes now.
-    kubectl("delete", "pods", "--all", "--grace-period=1", "--timeout=60s", timeout=90)
+    emptied(kubectl)
 
 
-def has_account(kubectl: Kubectl) -> bool:
-    """Return whether pods can be made: they need the default ServiceAccount, which comes a moment after."""
-    try:
-        return bool(kubectl("get", "serviceaccount", "default", "--output", "name"))
-    except KubectlFailed:
-        return False
+@pytest.fixture
+def claimed(namespace: Kubectl, tmp_path: Path) -> Iterator[Volume]:
+    """A volume behind the claim `mfs` of the test's own namespace."""
+    with claimed_by(namespace, "mfs", tmp_path) as volume:
+        yield volume
+
+
+@pytest.fixture
+def seeds_volume() -> Iterator[Volume]:
+    """The directory that the seed's hostPath names."""
+    with volume_at(SEEDS_VOLUME) as volume:
+        volume.furnish()
+        yield volume

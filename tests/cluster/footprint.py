@@ -1,6 +1,6 @@
 """What a ground could leave on a machine, as it is now: taken before and after, nothing may be new.
 
-A Docker that works beside it comes and goes as it likes: what is Docker's is left out.
+A Docker and other tests that work beside it come and go as they like: what is theirs is left out.
 """
 
 from __future__ import annotations
@@ -14,7 +14,11 @@ from tests.cluster.ground import cgroups
 from tests.cluster.ground.machine import TUNABLES, run
 
 OURS = re.compile(r"/run/ground|-namespace k8s\.io|^nsenter |^catatonit |^unshare ")
-DOCKERS = re.compile(r"docker|DOCKER|\bbr-[0-9a-f]{12}\b|\bveth")
+OTHERS = re.compile(r"docker|DOCKER|\bbr-[0-9a-f]{12}\b|\bveth|/pytest-of-")
+OWN_KINDS = ("cgroup", "file", "process", "tunable")
+MARKS = re.compile(
+    r"ground|172\.31\.255\.|10\.244\.|10\.96\.|paddle-launcher|cni|CNI-|KUBE-|kubelet|/run/containerd|io\.containerd"
+)
 FORWARDING = "net/ipv4/ip_forward"
 # What parts of Kubernetes make on a machine that is theirs alone.
 FILES = (
@@ -38,6 +42,11 @@ def footprint() -> frozenset[tuple[str, str]]:
     return frozenset((kind, line) for kind, lines in kinds.items() for line in lines)
 
 
+def traces() -> frozenset[tuple[str, str]]:
+    """Return what of it can only be a ground's, on a machine that goes on with its own affairs meanwhile."""
+    return frozenset((kind, line) for kind, line in footprint() if kind in OWN_KINDS or MARKS.search(line))
+
+
 def command(process: psutil.Process) -> str:
     """Return a process's command, empty where it has ended meanwhile."""
     try:
@@ -47,5 +56,5 @@ def command(process: psutil.Process) -> str:
 
 
 def others(text: str) -> list[str]:
-    """Return the lines that are not Docker's."""
-    return [line for line in text.splitlines() if not DOCKERS.search(line)]
+    """Return the lines that are neither Docker's nor another test's."""
+    return [line for line in text.splitlines() if not OTHERS.search(line)]

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -58,9 +59,13 @@ def test_a_killed_ground_ends_by_itself_and_the_next_one_clears_the_rest() -> No
     assert footprint() <= before
 
 
-def test_a_second_ground_is_told_of_the_first() -> None:
-    with state.owned(), pytest.raises(NoGround, match="another ground is up on this machine"):
-        state.owned().__enter__()
+def test_a_second_ground_is_told_of_the_first_whichever_cache_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with state.owned():
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+        with pytest.raises(NoGround, match="another ground is up on this machine"):
+            state.owned().__enter__()
 
 
 def test_a_network_that_is_somebody_elses_is_left_alone() -> None:

@@ -112,30 +112,26 @@ def test_a_host_port_spreads_pods_over_the_nodes(namespace: Kubectl) -> None:
     wait_until(check, timeout=60, every=0.3)
 
 
-def test_a_node_whose_kubelet_stopped_is_not_ready_until_it_is_back(ground: Ground, namespace: Kubectl) -> None:
-    namespace.apply(pod("stays", "sleep 600", node="node-3"))
+def test_a_silent_kubelet_and_a_lost_node_are_not_ready_until_they_are_back(
+    ground: Ground, namespace: Kubectl
+) -> None:
+    """The lost node's pods are given up, the silent one's stay."""
+    namespace.apply(pod("lost", "sleep 600", node="node-2"), pod("stays", "sleep 600", node="node-3", tolerations=[]))
+    await_phase(namespace, "lost", "Running")
     await_phase(namespace, "stays", "Running")
+    ground.node(2).stop()
     ground.node(3).kubelet.stop()
     try:
-        wait_until(lambda: not ready(ground.kubectl, "node-3"), timeout=40, every=0.3)
-    finally:
-        ground.node(3).kubelet.start()
-        wait_until(lambda: ready(ground.kubectl, "node-3"), timeout=60, every=0.3)
-
-
-def test_a_lost_node_loses_its_pods_and_comes_back(ground: Ground, namespace: Kubectl) -> None:
-    namespace.apply(pod("lost", "sleep 600", node="node-2"))
-    await_phase(namespace, "lost", "Running")
-    ground.node(2).stop()
-    try:
-        wait_until(lambda: not ready(ground.kubectl, "node-2"), timeout=40, every=0.3)
+        wait_until(lambda: not any(ready(ground.kubectl, name) for name in NODES[1:]), timeout=40, every=0.3)
         leaving = ("get", "pod", "lost", "--output", "jsonpath={.metadata.deletionTimestamp}")
         wait_until(lambda: namespace(*leaving), timeout=40, every=0.3)
     finally:
+        ground.node(3).kubelet.start()
         ground.node(2).start()
-        wait_until(lambda: ready(ground.kubectl, "node-2"), timeout=60, every=0.3)
+        wait_until(lambda: all(ready(ground.kubectl, name) for name in NODES), timeout=60, every=0.3)
     namespace.apply(pod("again", "exit 0", node="node-2"))
     await_phase(namespace, "again", "Succeeded")
+    assert phase(namespace, "stays") == "Running"
 
 
 def test_a_cut_node_goes_on_alone_until_its_cable_is_back(ground: Ground, namespace: Kubectl) -> None:

@@ -1,100 +1,30 @@
-"""A training on the cluster: its volume, its manifests with the image put in, and what became of its pods."""
+"""A training on the cluster: its manifests with the image put in, and what became of its pods."""
 
 from __future__ import annotations
 
-import json
 import re
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from tests.cluster.kubectl import Kubectl
+from tests.cluster.volumes import JOB
+from tests.support import articles
 from tests.support.docker.images import STAND_IN
+from tests.support.manifests import K8S
 from tests.support.waiting import wait_until
 
-ROOT = Path(__file__).parents[2]
-JOB = "paddle-cluster-job"
 IMAGE = "your-repo/paddle:mypaddle"
-EXAMPLE = ROOT / "examples" / "stand_in"
-# Where the seed's hostPath points: its YAML is applied as it stands.
-SEEDS_VOLUME = Path("/home/work/mfs")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Volume:
-    """A directory that all nodes share, with a job's files and shards in it."""
-
-    path: Path
-
-    @property
-    def job(self) -> Path:
-        """The job's own directory."""
-        return self.path / JOB
-
-    @property
-    def output(self) -> Path:
-        """Where logs and models come to be."""
-        return self.job / "output"
-
-    def furnish(self, *, shards: int = 3, layout: str = "rank") -> None:
-        """Put the example's configuration and generated shards there, open to any user."""
-        recommendation = self.job / "recommendation"
-        recommendation.mkdir(parents=True, exist_ok=True)
-        shutil.copy(EXAMPLE / "trainer_config.py", recommendation)
-        words = (EXAMPLE / "make_data.py", self.job, "--shards", shards, "--layout", layout, "--samples", 3000)
-        subprocess.run([sys.executable, *map(str, words)], check=True, timeout=60)
-        self.job.chmod(0o777)
-
-    def log(self, rank: int, name: str = "train.log") -> str:
-        """Return a log's text."""
-        return (self.output / f"node_{rank}" / name).read_text()
-
-
-@contextmanager
-def volume_at(path: Path) -> Iterator[Volume]:
-    """Make a volume where nothing is, and remove it with the directories that it took."""
-    missing = [each for each in (path, *path.parents) if not each.exists()]
-    assert path in missing, f"{path} is there already, and may be somebody's: move it away"
-    path.mkdir(parents=True)
-    path.chmod(0o777)
-    try:
-        yield Volume(path=path)
-    finally:
-        shutil.rmtree(path)
-        for each in missing[1:]:
-            each.rmdir()
 
 
 def manifest(folder: str, *names: str, image: str = STAND_IN, **replaced: str) -> str:
     """Return the YAML of a folder of k8s/, all of it or some files, with only the image's name put in."""
-    files = [ROOT / "k8s" / folder / name for name in names] or sorted((ROOT / "k8s" / folder).glob("*.yaml"))
+    files = [K8S / folder / name for name in names] or sorted((K8S / folder).glob("*.yaml"))
     text = "\n---\n".join(file.read_text() for file in files).replace(IMAGE, image)
     for old, new in replaced.items():
         text, count = re.subn(rf"(\b{old}: ).*", rf"\g<1>{new}", text)
         assert count, f"nothing named {old} in {folder}"
     return text
-
-
-def shared(kubectl: Kubectl, path: Path) -> dict[str, Any]:
-    """Return a PersistentVolume over a directory of all nodes, for the claim `mfs` of this namespace."""
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolume",
-        "metadata": {"name": f"mfs-{kubectl.namespace}"},
-        "spec": {
-            "capacity": {"storage": "1Ti"},
-            "accessModes": ["ReadWriteMany"],
-            "hostPath": {"path": str(path)},
-            "claimRef": {"namespace": kubectl.namespace, "name": "mfs"},
-            "storageClassName": "",
-            "persistentVolumeReclaimPolicy": "Retain",
-        },
-    }
 
 
 def pods(kubectl: Kubectl, selector: str = f"job-name={JOB}") -> list[dict[str, Any]]:
@@ -129,8 +59,47 @@ def ended(pod: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def told(kubectl: Kubectl, pod: str, name: str) -> list[dict[str, Any]]:
+def log_of(kubectl: Kubectl, pod: dict[str, Any]) -> str:
+    """Return all that a pod has said."""
+    return kubectl("logs", pod["metadata"]["name"])
+
+
+def told(kubectl: Kubectl, pod: dict[str, Any], name: str) -> list[dict[str, Any]]:
     """Return the events of one name that a pod's launcher told."""
-    lines = kubectl("logs", pod).splitlines()
-    events = [json.loads(line) for line in lines if line.startswith('{"timestamp"')]
-    return [event for event in events if event["event"] == name]
+    return [event for event in articles.events(log_of(kubectl, pod)) if event["event"] == name]
+
+
+def reasons(kubectl: Kubectl, name: str) -> str:
+    """Return all that a pod's launcher said it waited for."""
+    waited = told(kubectl, {"metadata": {"name": name}}, "waiting_for_peers")
+    return "\n".join(event["reason"] for event in waited)
+
+
+def running(kubectl: Kubectl, selector: str = f"job-name={JOB}") -> list[str]:
+    """Return the names of the pods that run."""
+    return [each["metadata"]["name"] for each in pods(kubectl, selector) if each["status"]["phase"] == "Running"]
+
+
+@contextmanager
+def closed(kubectl: Kubectl, node: str) -> Iterator[None]:
+    """Keep new pods off a node."""
+    kubectl("cordon", node)
+    try:
+        yield
+    finally:
+        kubectl("uncordon", node)
+
+
+def seed_two(kubectl: Kubectl, *, port: int = 30001) -> str:
+    """Return seed 002's Job, one pod a node by its host port, for a namespace and a volume of the test's own."""
+    job = manifest("aws", "job.yaml", hostPort=str(port), containerPort=str(port))
+    job = job.replace("value: default", f"value: {kubectl.namespace}").replace("claimName: efs", "claimName: mfs")
+    return "\n---\n".join((manifest("rbac", namespace=kubectl.namespace), manifest("indexed", "claim.yaml"), job))
+
+
+def begin_to_wait(kubectl: Kubectl) -> str:
+    """Wait until two of seed 002's three pods run and say that they wait; return the first one's name."""
+    wait_until(lambda: len(running(kubectl)) == 2, timeout=60)
+    first = running(kubectl)[0]
+    wait_until(lambda: reasons(kubectl, first), timeout=30)
+    return first

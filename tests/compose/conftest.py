@@ -8,6 +8,7 @@ from contextlib import ExitStack
 import pytest
 
 from tests.support.docker import Docker, NotHere, image_tar, load, running
+from tests.support.docker.remains import remains, surroundings
 
 
 @pytest.fixture(scope="package")
@@ -19,5 +20,8 @@ def docker() -> Iterator[Docker]:
             daemon = stack.enter_context(running())
         except NotHere as error:
             pytest.skip(f"no containers here: {error}")
+        before = surroundings()
         load(daemon)
         yield daemon
+    assert remains(daemon.directory, daemon.group) == [], "nothing is left of the suite's daemon"
+    assert surroundings() == before

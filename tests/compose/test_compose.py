@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import articles
 from tests.support.docker import Docker
 from tests.support.docker.compose import STAND_IN, Node, Project, need_compose, programs
 from tests.support.waiting import wait_until
@@ -17,11 +18,6 @@ from tests.support.waiting import wait_until
 # A first run makes the base and the images.
 pytestmark = pytest.mark.timeout(900)
 
-PASSES = {
-    f"pass-{number:05}/{name}"
-    for number in range(10)
-    for name in ("done", "___embedding_0__.w0", "___embedding_1__.w0")
-}
 # One that failed before the others have looked would be missing among their peers.
 ALL_HERE = """
 touch "$JOB_PATH/here-$TRAINER_ID"
@@ -86,8 +82,7 @@ def addresses(output: Path) -> list[str]:
 
 def test_every_node_ends_with_0_and_leaves_the_seeds_tree(done: Project) -> None:
     assert codes(done.nodes()) == [0, 0, 0]
-    logs = {f"node_{rank}/{name}.log" for rank in range(3) for name in ("server", "train")}
-    assert tree(done.output) == PASSES | logs
+    assert tree(done.output) == articles.OUTPUT
     assert all("Pass=9" in (done.output / f"node_{rank}" / "train.log").read_text() for rank in range(3))
 
 
@@ -98,15 +93,23 @@ def test_ranks_are_the_places_in_the_addresses_sorted_as_text(done: Project) -> 
     assert len({each["digest"] for each in told}) == 1
 
 
-def test_every_trainer_has_the_same_list_of_pservers(done: Project) -> None:
-    words = {word for node in done.nodes() for word in node.event("child_started")["argv"]}
-    assert {word for word in words if word.startswith("--pservers=")} == {
-        f"--pservers={','.join(addresses(done.output))}"
+def test_both_children_of_every_node_have_the_articles_command_lines(done: Project) -> None:
+    for node in done.nodes():
+        rank = node.event("roster_complete")["rank"]
+        assert articles.started(node.log) == articles.commands(rank, addresses(done.output))
+
+
+def test_every_rank_has_its_shard_which_was_there_before_any_node_started(done: Project) -> None:
+    staged = {node.event("roster_complete")["rank"]: node.event("staged") for node in done.nodes()}
+    assert {rank: (each["source"], each["files"]) for rank, each in staged.items()} == {
+        rank: (f"/home/jobpath/paddle-cluster-job/{rank}/data", 1) for rank in range(3)
     }
 
 
-def test_the_data_is_there_before_any_node_starts(done: Project) -> None:
-    assert [node.event("staged")["files"] for node in done.nodes()] == [1, 1, 1]
+def test_a_nodes_log_can_be_read(done: Project) -> None:
+    for node in done.nodes():
+        assert articles.unreadable(node.log) == []
+        assert {"[pserver", "[trainer"} <= {line.split()[0] for line in node.log.splitlines()}
 
 
 def test_up_works_twice_in_a_row(trained: Project) -> None:

@@ -9,23 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.docker import STAND_IN, Docker, load, running
-from tests.support.docker.remains import groups_of, mounts_of, processes_of
+from tests.support.docker.remains import remains, surroundings
 
 pytestmark = pytest.mark.timeout(900)
-
-
-def bridges() -> set[Path]:
-    """Return the bridges of Docker's networks, and the ends of containers' wires in them."""
-    return {path for pattern in ("br-*", "br-*/brif/*") for path in Path("/sys/class/net").glob(pattern)}
-
-
-def rules() -> str:
-    return Path("/proc/net/ip_tables_names").read_text() if Path("/proc/net/ip_tables_names").exists() else ""
-
-
-def remains(directory: Path) -> list[object]:
-    left = [*processes_of(directory), *mounts_of(directory), *groups_of(f"paddle-launcher-{directory.name}")]
-    return [*left, *([directory] if directory.exists() else [])]
 
 
 def busy(docker: Docker) -> None:
@@ -40,16 +26,14 @@ def busy(docker: Docker) -> None:
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
 def test_nothing_is_left_of_a_daemon(docker: Docker, end: signal.Signals) -> None:  # noqa: ARG001  # it says if one can be
-    before, tables, forwarding = bridges(), rules(), Path("/proc/sys/net/ipv4/ip_forward").read_text()
+    before = surroundings()
     with running() as own:
         busy(own)
-        assert remains(own.directory)
-        wires = bridges() - before
+        assert remains(own.directory, own.group)
+        wires = {line for line in surroundings() - before if "/br-" in line}
         assert len(wires) == 2
         if end is signal.SIGKILL:
             os.kill(int((own.directory / "pid").read_text()), end)
-    assert remains(own.directory) == []
-    assert bridges() == before
-    assert not [path for path in wires if Path("/sys/class/net", path.name).exists()]
-    assert rules() == tables
-    assert Path("/proc/sys/net/ipv4/ip_forward").read_text() == forwarding
+    assert remains(own.directory, own.group) == []
+    assert surroundings() == before
+    assert not [wire for wire in wires if Path("/sys/class/net", Path(wire).name).exists()]

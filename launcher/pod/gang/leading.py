@@ -41,6 +41,7 @@ class Lead:
 
     word: Word = field(default_factory=Word)
     asked: Generation | None = None
+    tried: int = 0  # the highest number that was asked for: one that was given up may yet be made
     sealing: Verdict | None = None
     seen: tuple[object, ...] = ()  # of the members, when something changed last
     since: float = 0.0  # that moment
@@ -65,6 +66,17 @@ def lead(before: Lead, view: View, rules: Rules) -> Lead:
     return _overdue(before, after, view, rules)
 
 
+def replaced(view: View) -> bool:
+    """Return whether a later gang is complete without this leader: its pod was deleted, though it is not told.
+
+    It makes no generation any more, or the two would overtake each other until no restart is left; and it gives no
+    verdict but theirs.
+    """
+    latest, mine = view.record.latest, view.mine
+    later = latest is not None and latest.number > mine.known > 0
+    return later and latest is not None and all(who.boot != mine.who.boot for who in latest.members)
+
+
 def due(lead: Lead, view: View, rules: Rules) -> float | None:
     """Return when to look again though nothing is heard."""
     limits = rules.limits
@@ -83,18 +95,22 @@ def due(lead: Lead, view: View, rules: Rules) -> float | None:
 
 def _gather(before: Lead, view: View, rules: Rules) -> Lead:
     """Make the next generation once everybody is there."""
+    if replaced(view):
+        waiting = f"this pod's end: generation {view.record.highest} was made without it"
+        return replace(before, asked=None, word=replace(before.word, waiting=waiting))
     asked = before.asked
-    if asked and asked.digest != view.mine.digest:
-        return replace(before, asked=None)  # it may yet be made, of a gang that is not this one any more
+    waiting = next((why for address in view.order if (why := absent(address, view, rules))), "")
+    if asked and (waiting or asked.digest != view.mine.digest):
+        before, asked = replace(before, asked=None), None
+    # All are there still, this leader too: it is ready at once, so that ready no more means that it ended.
     if asked and view.record.made == asked.number:
         # They can know of it only from now on; and one who sleeps through it is killed when it wakes.
         hold = view.now + rules.limits.lost + rules.limits.lease if before.hold else 0.0
         return replace(before, asked=None, begun=None, hold=hold, word=Word(stage=Stage.READYING, generation=asked))
     if fatal := _failure(view, generation=0):
         return _seal(before, fatal, view)
-    waiting = next((why for address in view.order if (why := absent(address, view, rules))), "")
     if waiting or view.now < before.not_before:
-        return replace(before, asked=None, word=replace(before.word, waiting=waiting))
+        return replace(before, word=replace(before.word, waiting=waiting))
     if asked and view.record.highest < asked.number:
         return before
     return _ask(before, view, rules)
@@ -110,7 +126,7 @@ def _ask(before: Lead, view: View, rules: Rules) -> Lead:
     if before_it and max(before_it) >= rules.restarts:
         return _seal(before, cause, view, spent=max(before_it))
     generation = Generation(
-        number=max(view.record.highest, _number(last), *(status.known for status in statuses)) + 1,
+        number=max(view.record.highest, before.tried, _number(last), *(status.known for status in statuses)) + 1,
         members=tuple(status.who for status in statuses),
         digest=view.mine.digest,
         resume=_newest(statuses),
@@ -119,7 +135,8 @@ def _ask(before: Lead, view: View, rules: Rules) -> Lead:
     )
     waiting = replace(before.word, waiting="the record of the gang on the volume to be written")
     unknown = recorded is not None and not _vouched(recorded, statuses)
-    return replace(before, asked=generation, hold=view.now if unknown else before.hold, word=waiting)
+    hold = view.now if unknown else before.hold
+    return replace(before, asked=generation, tried=generation.number, hold=hold, word=waiting)
 
 
 def _vouched(recorded: Generation, statuses: list[Status]) -> bool:
@@ -176,7 +193,7 @@ def _advance(before: Lead, view: View) -> Lead:
 
 def _overdue(before: Lead, after: Lead, view: View, rules: Rules) -> Lead:
     """End what has not changed for too long; a training may take its time."""
-    if after.sealing or after.word.verdict:
+    if after.sealing or after.word.verdict or replaced(view):
         return after
     seen = (after.word.stage, after.word.waiting, *map(_visible, _statuses(view)))
     if seen != before.seen:

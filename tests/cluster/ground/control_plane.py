@@ -109,6 +109,7 @@ def controllers_words() -> tuple[str | Path, ...]:
         "--use-service-account-credentials=true",
         "--node-monitor-period=2s",
         "--node-monitor-grace-period=12s",
+        "--pvclaimbinder-sync-period=1s",  # a binding that meets another change is tried again only then
     )  # fmt: skip
 
 

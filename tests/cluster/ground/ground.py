@@ -6,6 +6,8 @@ with Ground.start(nodes=3) as ground:
 
 from __future__ import annotations
 
+import json
+import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -20,7 +22,7 @@ from tests.cluster.ground.control_plane import ControlPlane, api_answers
 from tests.cluster.ground.machine import BIN, Machine, boot
 from tests.cluster.ground.node import Node
 from tests.cluster.ground.process import Process
-from tests.cluster.kubectl import Kubectl
+from tests.cluster.kubectl import Kubectl, KubectlFailed
 
 
 @dataclass(slots=True, kw_only=True)
@@ -74,6 +76,28 @@ class Ground:
     def await_api(self, timeout: float = 60) -> None:
         """Wait until the API server is ready."""
         self.api_server.await_ready(lambda: api_answers(self.authority), timeout)
+
+    @contextmanager
+    def without_api(self) -> Iterator[None]:
+        """Have no API server for as long as the body runs, and all that ask it back at work soon after."""
+        self.api_server.stop(signal.SIGKILL)
+        try:
+            yield
+        finally:
+            self.api_server.start()
+            self.await_api()
+            # What has met no server asks again after up to a minute: that is Kubernetes' patience, nothing of ours.
+            for program in self.clients:
+                program.stop(signal.SIGKILL)
+                program.start()
+            for each in self.nodes:
+                each.kubelet.await_ready(partial(knows_its_pods, self.kubectl, each.name))
+
+    @property
+    def clients(self) -> tuple[Process, ...]:
+        """The programs that ask the API server."""
+        agents = [each.programs[name] for each in self.nodes for name in ("kubelet", "kube-proxy")]
+        return (self.control.controllers, self.control.scheduler, self.dns, *agents)
 
     def prepare(self, number: int) -> Node:
         """Make a node's machine and its files."""
@@ -149,3 +173,13 @@ def ready(kubectl: Kubectl, name: str) -> bool:
     """Return whether a node says that it is ready."""
     path = '{.items[?(@.metadata.name=="%s")].status.conditions[?(@.type=="Ready")].status}' % name  # noqa: UP031
     return kubectl("get", "nodes", "--output", f"jsonpath={path}") == "True"
+
+
+def knows_its_pods(kubectl: Kubectl, name: str) -> bool:
+    """Return whether a node's kubelet answers, and knows of every pod that the API has there: else it has no logs."""
+    try:
+        found = json.loads(kubectl("get", "--raw", f"/api/v1/nodes/{name}/proxy/pods"))["items"] or []
+    except KubectlFailed:
+        return False
+    there = kubectl.items("pods", "--all-namespaces", "--field-selector", f"spec.nodeName={name}")
+    return {pod["metadata"]["uid"] for pod in there} <= {pod["metadata"]["uid"] for pod in found}

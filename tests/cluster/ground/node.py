@@ -164,6 +164,7 @@ def kubelet(cgroup: str) -> dict[str, object]:
         "clusterDomain": "cluster.local",
         "imageGCHighThresholdPercent": 100,  # nothing could be pulled again
         "evictionHard": {"memory.available": "0%", "nodefs.available": "0%", "imagefs.available": "0%"},
+        "syncFrequency": "10s",  # how long a Secret's new content may take into the pods
         "nodeStatusUpdateFrequency": "2s",
         "nodeLeaseDurationSeconds": 8,  # renewed every 2 s: the controllers wait 12
     }

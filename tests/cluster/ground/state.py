@@ -15,13 +15,17 @@ from tests.cluster.ground.build import cache
 from tests.cluster.ground.fault import NoGround
 from tests.cluster.ground.machine import Machine
 
+# The device and the cgroups are the machine's, whichever cache the ground has its files in.
+LOCK = Path("/run/lock/paddle-launcher-ground.lock")
+
 
 @contextmanager
 def owned() -> Iterator[Path]:
     """Own the ground's directory, new and empty; clear everything at the end, and what a killed owner left before."""
-    cache().mkdir(parents=True, exist_ok=True)
     directory = cache() / "ground"
-    with (cache() / "ground.lock").open("a") as lock:
+    for place in (directory, LOCK):
+        place.parent.mkdir(parents=True, exist_ok=True)
+    with LOCK.open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.support import articles
 from tests.support.docker.daemon import Docker
 from tests.support.docker.images import LAUNCHER, ROOT
 from tests.support.docker.machine import need
@@ -46,8 +47,13 @@ class Node:
     @property
     def events(self) -> list[dict[str, Any]]:
         """What its launcher has told so far."""
-        told = self.docker.run("docker", "logs", self.container).stderr
-        return [json.loads(line) for line in told.splitlines() if line.startswith("{")]
+        return articles.events(self.log)
+
+    @property
+    def log(self) -> str:
+        """All that was said in it: the children's words, and the launcher's after them."""
+        said = self.docker.run("docker", "logs", self.container)
+        return said.stdout + said.stderr
 
     def event(self, name: str) -> dict[str, Any]:
         """Return the last event of that name, nothing where there is none yet."""

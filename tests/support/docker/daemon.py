@@ -32,6 +32,11 @@ class Docker:
     directory: Path
 
     @property
+    def group(self) -> str:
+        """The name of the control group that its containers are in."""
+        return f"paddle-launcher-{self.directory.name}"
+
+    @property
     def env(self) -> dict[str, str]:
         """Return an environment in which `docker` and its like talk to this daemon."""
         theirs = ("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_TLS", "DOCKER_CERT_PATH", "COMPOSE_")
@@ -63,13 +68,14 @@ class Docker:
 @contextmanager
 def running() -> Iterator[Docker]:
     """Give a daemon for as long as the body runs, and leave nothing of it behind."""
-    need(dockerd="docker.io", docker="docker.io", containerd="containerd", ip="iproute2", setpriv="util-linux")
+    need(dockerd="docker.io", docker="docker.io", containerd="containerd", setpriv="util-linux")
+    need(ip="iproute2", iptables_save="iptables")
     room(cache(), 2e9)
     _sweep()
     # Not below /tmp, which may be in memory, nor with a long name: sockets' paths are short.
     directory = Path(tempfile.mkdtemp(prefix="d-", dir=cache()))
-    started = _start(directory, _group(directory))
     docker = Docker(directory=directory)
+    started = _start(directory, docker.group)
     try:
         _wait(docker, started)
         yield docker
@@ -77,18 +83,14 @@ def running() -> Iterator[Docker]:
         if started.poll() is None:
             _empty(docker)
         _stop(started)
-        clear(directory, _group(directory))
+        clear(directory, docker.group)
 
 
 def _sweep() -> None:
     """Clear what a test run has left that was killed."""
     for directory in cache().glob("d-*"):
         if time.time() - directory.stat().st_mtime > ABANDONED and not any(processes_of(directory)):
-            clear(directory, _group(directory))
-
-
-def _group(directory: Path) -> str:
-    return f"paddle-launcher-{directory.name}"
+            clear(directory, Docker(directory=directory).group)
 
 
 def _start(directory: Path, group: str) -> subprocess.Popen[bytes]:

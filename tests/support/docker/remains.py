@@ -32,6 +32,20 @@ def clear(directory: Path, group: str) -> None:
     shutil.rmtree(directory, ignore_errors=True)
 
 
+def remains(directory: Path, group: str) -> list[object]:
+    """Return what is left of a daemon: processes, mounts, control groups, files."""
+    left = [*processes_of(directory), *processes_in(group), *mounts_of(directory), *groups_of(group)]
+    return [*left, *([directory] if directory.exists() else [])]
+
+
+def surroundings() -> frozenset[str]:
+    """Return what a daemon could leave on the machine's network: bridges with wires in them, rules, forwarding."""
+    bridges = (str(path) for pattern in ("br-*", "br-*/brif/*") for path in Path("/sys/class/net").glob(pattern))
+    saved = subprocess.run(("iptables-save",), capture_output=True, text=True, check=True).stdout
+    rules = (line for line in saved.splitlines() if line.startswith("-A"))
+    return frozenset((*bridges, *rules, f"forwarding {Path('/proc/sys/net/ipv4/ip_forward').read_text()}"))
+
+
 def _killed(pids: Sequence[int]) -> Sequence[int]:
     for pid in pids:
         with suppress(ProcessLookupError):

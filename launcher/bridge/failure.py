@@ -1,0 +1,35 @@
+"""How a training program ends when it cannot go on: one sentence, and an exit code that the launcher understands."""
+
+from __future__ import annotations
+
+import sys
+from typing import Callable  # noqa: UP035  # Python 3.8
+
+from launcher import here
+
+DATA = 65  # bad data, NaN in the cost, a torn pass: not worth a restart
+CANNOT_START = 71
+STORAGE = 74
+ENDED = 75  # the gang's doing; the launcher knows why, and whether another generation follows
+SETTINGS = 78
+
+
+class Failure(Exception):
+    """Training cannot go on; the sentence names what was expected."""
+
+    def __init__(self, code: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.code = code
+
+
+def code_of(program: Callable[[], None]) -> int:
+    """Run a program and return its exit code, after telling what stopped it."""
+    try:
+        program()
+    except Failure as failure:
+        sys.stderr.write(f"{failure}\n")
+        return failure.code
+    except here.GenerationEnded as ended:
+        sys.stderr.write(f"{ended}\n")
+        return ENDED
+    return 0

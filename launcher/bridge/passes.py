@@ -1,0 +1,118 @@
+"""A pass's directory: written under another name, counted, and named when it is whole; read only if it still is.
+
+Plain I/O on the shared volume, without Paddle. Paddle never says that a save or load failed, and its pservers die of
+SIGFPE on a directory that lacks files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import shutil
+import time
+from pathlib import Path
+from typing import Any, Callable, Mapping, Sequence  # noqa: UP035  # Python 3.8
+
+from launcher.bridge.failure import DATA, SETTINGS, STORAGE, Failure
+
+DONE = "done"
+SAVING = ".saving-"
+# What another machine has written may be seen later than its word that it has: NFS lists by a cache of up to a minute.
+PATIENCE = 65.0
+LOOK_AGAIN = 0.2
+# Paddle 2.6.2 gives the name to bash, unquoted.
+SAFE = re.compile(r"[A-Za-z0-9_./-]+")
+
+Facts = Mapping[str, Any]
+
+
+def safe(directory: str) -> Path:
+    """Return the absolute path of a directory that Paddle may be told."""
+    path = Path(os.path.abspath(directory))  # noqa: PTH100  # a link is to stay in it: every pod may have its own
+    if not SAFE.fullmatch(str(path)):
+        raise Failure(
+            SETTINGS,
+            f"{str(path)!r}: Paddle passes this name to bash: expected no characters but letters, digits, '_', '.', "
+            "'/' and '-'",
+        )
+    return path
+
+
+def name_of(number: int) -> str:
+    """Return the name of a pass's directory."""
+    return f"pass-{number:05}"
+
+
+def write(output: Path, number: int, fill: Callable[[Path], None], facts: Facts) -> Path:
+    """Let a pass be written and return its directory, which has that name only once all is in it, `done` last."""
+    output.mkdir(parents=True, exist_ok=True)
+    for left in output.glob(f"{SAVING}*"):
+        shutil.rmtree(left, ignore_errors=True)
+    directory = output / f"{SAVING}{name_of(number)}-{secrets.token_hex(4)}"  # nobody's left-over writes into it
+    directory.mkdir()
+    fill(directory)
+    done = {**facts, "files": sizes(directory)}
+    _sync(directory / f"{DONE}.new", json.dumps(done, indent=1))
+    (directory / f"{DONE}.new").rename(directory / DONE)
+    named = output / name_of(number)
+    if named.exists():  # of an earlier try: it is trained over
+        named.rename(output / f"{SAVING}{name_of(number)}-old-{secrets.token_hex(4)}")
+    directory.rename(named)
+    for left in output.glob(f"{SAVING}*"):
+        shutil.rmtree(left, ignore_errors=True)
+    return named
+
+
+def read(directory: Path) -> Facts:
+    """Return what a complete pass says of itself; a torn one is refused."""
+    try:
+        facts = json.loads((directory / DONE).read_text())
+        named = dict(facts["files"])
+    except OSError as error:
+        raise Failure(DATA, f"{directory} is no complete pass: {DONE}: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError):
+        raise Failure(DATA, f"{directory / DONE} names no files: this pass was not saved by this program") from None
+    found = sizes(directory)
+    for name, size in named.items():
+        if found.get(name) != size:
+            has = "is missing" if name not in found else f"has {found[name]} bytes"
+            raise Failure(DATA, f"{directory} is torn: {name} {has}, {DONE} says {size}")
+    return dict(facts)
+
+
+def sizes(directory: Path) -> dict[str, int]:
+    """Return the size of each file of a pass but `done`, by its name in it."""
+    files = (path for path in sorted(directory.rglob("*")) if path.is_file())
+    return {str(path.relative_to(directory)): path.stat().st_size for path in files if path != directory / DONE}
+
+
+def lacking(directory: Path, expected: Mapping[str, int]) -> Sequence[str]:
+    """Return a phrase for each table's directory that has not as many part files as expected, none of them empty."""
+    found = {name: _parts(directory / name) for name in expected}
+    return [f"{name} has {found[name]} of {count} files" for name, count in expected.items() if found[name] != count]
+
+
+def _parts(table: Path) -> int:
+    return sum(path.stat().st_size > 0 for path in table.glob("part-*"))
+
+
+def await_files(directory: Path, expected: Mapping[str, int], patience: float = PATIENCE) -> None:
+    """Wait until what the pservers have written is seen here too."""
+    deadline = time.monotonic() + patience
+    while lack := lacking(directory, expected):
+        if time.monotonic() > deadline:
+            raise Failure(
+                STORAGE,
+                f"{directory}: {', '.join(lack)}, {patience:g} s after the pservers said that it is saved: is there "
+                "room on the volume, and is it the same one, at the same path, in every pserver's pod?",
+            )
+        time.sleep(LOOK_AGAIN)
+
+
+def _sync(path: Path, text: str) -> None:
+    with path.open("w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,0 +1,99 @@
+"""Which part a process plays among pservers and trainers, by the names of Paddle 2.x's fleet.
+
+No I/O here. Without its list of pservers Paddle silently trains alone, even as a pserver: here that is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Mapping  # noqa: UP035  # Python 3.8
+
+from launcher.bridge.failure import SETTINGS, Failure
+
+ENDPOINT = re.compile(r"[A-Za-z0-9.-]+:\d{1,5}")
+# What the fleet runtime of the launcher sets, and what is missing where another one was chosen.
+SERVERS = "PADDLE_PSERVERS_IP_PORT_LIST"
+# Defaults that the environment may say otherwise; more threads each would only take the cores from each other.
+QUIET = {
+    "PADDLE_NO_STAT": "1",  # the wheel would tell its home server of each start
+    "GLOG_minloglevel": "2",
+    "OMP_NUM_THREADS": "1",
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A pserver or a trainer, its rank among those, and all pservers' endpoints; none where one trains alone."""
+
+    serves: bool = False
+    rank: int = 0
+    trainers: int = 1
+    pservers: tuple[str, ...] = ()
+
+    @property
+    def alone(self) -> bool:
+        """Whether there are no parameter servers."""
+        return not self.pservers
+
+    @property
+    def leads(self) -> bool:
+        """Whether this is the trainer that acts for all: it brings the first weights, saves, and ends the pservers."""
+        return not self.serves and self.rank == 0
+
+    def environment(self) -> dict[str, str]:
+        """Return what Paddle reads of itself; gloo is off, since its barriers hang or crash when a rank dies."""
+        host, _, port = (self.pservers[self.rank] if self.serves else "127.0.0.1:0").rpartition(":")
+        return {
+            "TRAINING_ROLE": "PSERVER" if self.serves else "TRAINER",
+            "PADDLE_TRAINER_ID": str(0 if self.serves else self.rank),
+            "PADDLE_TRAINERS_NUM": str(self.trainers),
+            SERVERS: ",".join(self.pservers),
+            # A pserver's must stand in the list letter for letter; a trainer's must exist and is not used.
+            "POD_IP": host,
+            "PADDLE_PORT": port,
+            "PADDLE_WITH_GLOO": "0",
+        }
+
+
+def place_of(environ: Mapping[str, str]) -> Place:
+    """Return the place that the environment tells of; nothing told is training alone."""
+    trainers = _number(environ, "PADDLE_TRAINERS_NUM" if environ.get(SERVERS) else "TRAINERS", default="1")
+    if not environ.get(SERVERS):
+        if trainers > 1 or environ.get("TRAINING_ROLE", "TRAINER") != "TRAINER":
+            raise Failure(
+                SETTINGS,
+                f"{SERVERS} is not set, and this is one process of several: each would train alone; "
+                "under the launcher LAUNCHER_RUNTIME=fleet sets it",
+            )
+        return Place()
+    pservers = tuple(environ[SERVERS].split(","))
+    for each in pservers:
+        if not ENDPOINT.fullmatch(each):
+            raise Failure(SETTINGS, f"{SERVERS} has {each!r}: expected address:port; Paddle 2.6.2 knows no IPv6")
+    serves = _serves(environ)
+    rank = _own(environ, pservers) if serves else _number(environ, "PADDLE_TRAINER_ID")
+    if not serves and rank >= trainers:
+        raise Failure(SETTINGS, f"PADDLE_TRAINER_ID is {rank}: expected 0 to {trainers - 1} by PADDLE_TRAINERS_NUM")
+    return Place(serves=serves, rank=rank, trainers=trainers, pservers=pservers)
+
+
+def _serves(environ: Mapping[str, str]) -> bool:
+    role = environ.get("TRAINING_ROLE", "")
+    if role not in ("PSERVER", "TRAINER"):
+        raise Failure(SETTINGS, f"TRAINING_ROLE is {role!r}: expected PSERVER or TRAINER")
+    return role == "PSERVER"
+
+
+def _own(environ: Mapping[str, str], pservers: tuple[str, ...]) -> int:
+    own = f"{environ.get('POD_IP', '')}:{environ.get('PADDLE_PORT', '')}"
+    if own not in pservers:
+        raise Failure(SETTINGS, f"POD_IP:PADDLE_PORT is {own}: expected one of {SERVERS}={','.join(pservers)}")
+    return pservers.index(own)
+
+
+def _number(environ: Mapping[str, str], name: str, default: str = "") -> int:
+    text = environ.get(name) or default
+    if not (text.isdecimal() and len(text) < 7):
+        raise Failure(SETTINGS, f"{name} is {text!r}: expected a whole number")
+    return int(text)
