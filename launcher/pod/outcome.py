@@ -79,6 +79,10 @@ class ApiError(LauncherError):
     code = Code.API
 
 
+class Revoked(ApiError):
+    """The Kubernetes API refuses what it allowed before: so does one that was just started, for some seconds."""
+
+
 class ShardError(LauncherError):
     """The job's files or this rank's data could not be staged."""
 

@@ -289,6 +289,26 @@ def test_a_missing_right_ends_at_once_with_the_role_to_apply(api: ApiServer, mee
     assert len(api.requests) == 1
 
 
+def test_a_right_that_was_there_before_is_waited_for(api: ApiServer, meet: Meet) -> None:
+    """An API server that was just started knows no roles for some seconds."""
+    api.put(*THREE[:2])
+    meeting = meet(limits=Limits(watch=1, again=0.2))
+    meeting.waits_for("2 of 3 pods are running")
+    wait_until(lambda: api.asked("watch"))
+    refused = Status(code=403, message='RBAC: role "paddle-launcher" not found')
+    api.always |= {"list": refused, "watch": refused}
+    meeting.waits_for('role "paddle-launcher" not found')
+    api.put(THREE[2])
+    api.always.clear()
+    assert len(meeting.roster().trainers) == 3
+
+
+def test_a_right_to_list_alone_ends_at_once_with_the_role_to_apply(api: ApiServer, meet: Meet) -> None:
+    api.put(*THREE[:2])
+    api.say("watch", Status(code=403, message="pods is forbidden: cannot watch"))
+    assert "verbs: [get, list, watch]" in str(meet().error())
+
+
 def test_a_request_that_is_hopeless_ends_at_once(api: ApiServer, meet: Meet) -> None:
     api.say("list", Status(code=400, message="unable to parse the selector"))
     assert "answers 400: unable to parse the selector" in str(meet().error())

@@ -20,7 +20,7 @@ from kubernetes.client.rest import RESTClientObject
 
 from launcher.pod.discovery import podjson, rights
 from launcher.pod.discovery.account import Account, Trouble, said
-from launcher.pod.outcome import ApiError
+from launcher.pod.outcome import ApiError, Revoked
 
 LIST_LIMIT = 512 << 20  # 60,000 pods
 STATUS_LIMIT = 64 << 10
@@ -65,6 +65,7 @@ class Api:
     limits: Limits
     streams: set[urllib3.BaseHTTPResponse] = field(default_factory=set)
     hung_up: threading.Event = field(default_factory=threading.Event)
+    served: set[str] = field(default_factory=set)  # the verbs that were allowed once
 
     @classmethod
     def of(cls, account: Account, namespace: str, limits: Limits) -> Api:
@@ -126,19 +127,21 @@ class Api:
         except (ApiException, urllib3.exceptions.HTTPError, OSError) as error:
             raise Trouble(f"the Kubernetes API at {host} cannot be reached: {said(error)}") from error
         response: urllib3.BaseHTTPResponse = answer.response
+        verb = "watch" if "watch" in query else "read"
         if response.status != 200:
             try:
-                _refuse(response, self.namespace)
+                _refuse(response, self.namespace, Revoked if verb in self.served else ApiError)
             finally:
                 response.close()
+        self.served.add(verb)
         return response
 
 
-def _refuse(response: urllib3.BaseHTTPResponse, namespace: str) -> None:
+def _refuse(response: urllib3.BaseHTTPResponse, namespace: str, forbidden: type[ApiError]) -> None:
     why = podjson.message(_reading(lambda: response.read(STATUS_LIMIT)))
     text = f"the Kubernetes API answers {response.status}: {why}"
     if response.status == 403:
-        raise ApiError(rights.missing(why, namespace))
+        raise forbidden(rights.missing(why, namespace))
     if response.status in HOPELESS:
         raise ApiError(text)
     kind = {401: Unauthorized, 410: Gone}.get(response.status, Trouble)

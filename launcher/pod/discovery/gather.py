@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from launcher.pod.discovery.ears import Ears, Source, State
 from launcher.pod.events import Tell
-from launcher.pod.outcome import JoinError, LauncherError
+from launcher.pod.outcome import JoinError, LauncherError, Revoked
 from launcher.pod.roster import Roster, Waiting
 
 SHOWN = 20  # of the running pods, in one line; the reason has their number
@@ -75,17 +75,18 @@ def _join(
         if found != said:
             yield found
         said = found
-    raise (JoinError if ears.all_known and not ears.troubles else deaf)(
+    raise (JoinError if ears.all_known and not (ears.troubles or ears.broken) else deaf)(
         f"the peers did not come within {seconds:g} s (LAUNCHER_JOIN_TIMEOUT): "
         + (said.reason or "nothing at all was heard of them")
     )
 
 
 def _first(ears: Ears[State], fold: Fold[State], said: Waiting) -> Found:
-    if ears.broken:
-        raise next(iter(ears.broken.values()))
-    if ears.troubles:
-        return replace(said, reason="; ".join(sorted(set(ears.troubles.values()))), running=())
+    revoked = [error for error in ears.broken.values() if isinstance(error, Revoked)]
+    if len(revoked) < len(ears.broken):
+        raise next(error for error in ears.broken.values() if error not in revoked)
+    if reasons := {*ears.troubles.values(), *map(str, revoked)}:
+        return replace(said, reason="; ".join(sorted(reasons)), running=())
     return fold(ears.known, said.key) if ears.all_known else said
 
 
