@@ -66,6 +66,7 @@ class Launcher:
         """Have the record read, and what is wished of it done."""
         if not self.reading:
             self.reading = True
+            self.records.begin()
             self.after(self.world.volume_time(), self._read)
 
     def _read(self) -> None:

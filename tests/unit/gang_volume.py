@@ -42,6 +42,7 @@ class Records:
     generation: Generation | None = None
     answered: Generation | None = None
     verdict: Verdict | None = None
+    begun: tuple[Generation | None, Verdict | None] = (None, None)  # what the thread is at
     absent: float = -STALE  # when the verdict was looked up last and not there
 
     def wish(self, generation: Generation | None, verdict: Verdict | None) -> bool:
@@ -56,19 +57,24 @@ class Records:
     def learn(self, facts: Recorded) -> bool:
         """Take what was found; return whether there is something wished meanwhile."""
         self.facts, self.known = facts, True
-        return self.generation != self.answered
+        return self.begun != (self.generation, self.verdict)
+
+    def begin(self) -> None:
+        """Have the thread take what is wished by now."""
+        self.begun = self.generation, self.verdict
 
     def perform(self, now: float) -> Recorded:
-        """Do what is wished, and return the facts that follow."""
+        """Do what was begun, and return the facts that follow."""
         if self.volume is None:
             return self._alone()
         volume, made, sealed = self.volume, self.facts.made, self.facts.sealed
-        if self.verdict and not sealed:
-            sealed = volume.seal(self.verdict)
-        if self.generation and self.generation != self.answered:
-            if volume.make(self.generation):
-                made = max(made, self.generation.number)
-            self.answered = self.generation
+        generation, verdict = self.begun
+        if verdict and not sealed:
+            sealed = volume.seal(verdict)
+        if generation and generation != self.answered:
+            if volume.make(generation):
+                made = max(made, generation.number)
+            self.answered = generation
         if not sealed and now >= self.absent + STALE:
             sealed = volume.verdict
             self.absent = now if sealed is None else self.absent

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from launcher.pod.gang.leading import TRANSITIONS
 from launcher.pod.gang.words import Stage
 from tests.unit.gang_checks import Broken
 from tests.unit.gang_faults import FAULTS, Fault, play
@@ -88,6 +89,21 @@ def test_any_fault_at_any_step_is_survived(size: int) -> None:
 @pytest.mark.parametrize("turn", range(ROUNDS))
 def test_any_two_faults_are_survived(turn: int) -> None:
     sweep(pairs(2 + turn % 2, turn), 2 + turn % 2, seed=turn * 31)
+
+
+def asleep_and_overtaken() -> Iterator[list[Fault]]:
+    """Return how a gang sleeps, is replaced as a whole, and the new one fails early or late, or not at all."""
+    life = steps(2)
+    for first, second in itertools.product(life, (0.2, 0.5, 0.8, 1.1, 1.3, 1.5, 2.0, 4.0)):
+        yield [
+            Fault(at=first, what="freeze", slot=1, span=14.0),
+            Fault(at=first + 0.1, what="rack", span=0.5),
+            Fault(at=first + 0.1 + second, what="fail"),
+        ]
+
+
+def test_every_transition_happens() -> None:
+    assert sweep(asleep_and_overtaken(), 2) == set(TRANSITIONS)
 
 
 FAULT = st.builds(

@@ -1,4 +1,4 @@
-"""One row a rule: what leader and members say and do, by what they know."""
+"""One row a rule: who is missing, what a member does, until when somebody may still run."""
 
 from __future__ import annotations
 
@@ -10,66 +10,27 @@ import pytest
 from launcher.pod.gang import fencing
 from launcher.pod.gang.fencing import Fence
 from launcher.pod.gang.following import Orders, Run, follow
-from launcher.pod.gang.leading import SEALING, Lead, lead
 from launcher.pod.gang.missing import absent, deserted
-from launcher.pod.gang.words import (
-    Failure,
-    Generation,
-    Heard,
-    Limits,
-    Recorded,
-    Rules,
-    Stage,
-    Status,
-    Verdict,
-    View,
-    Who,
-    Word,
+from launcher.pod.gang.words import Generation, Heard, Limits, Recorded, Stage, Status, View, Word
+from tests.unit.gang_views import (
+    BORN_AGAIN,
+    ENDED,
+    LIMITS,
+    NOW,
+    OVER,
+    READY,
+    READYING,
+    RULES,
+    TRAINING,
+    gang,
+    heard,
+    of,
+    status,
+    view,
+    who,
 )
-from launcher.pod.outcome import Code
-from launcher.pod.settings import Role
 
 Fenced = Callable[[Generation, Fence, View, Limits], Fence]
-NOW = 1000.0
-LIMITS = Limits(lost=15.0, lease=10.0, wait=3.0, gather=600.0, regather=900.0)
-RULES = Rules(limits=LIMITS, restarts=3, grace=2.5)
-
-
-def who(number: int, boot: str = "1") -> Who:
-    return Who(role=Role.NODE, address=f"10.0.0.{number}", uid=f"pod{number}", boot=f"{number}.{boot}")
-
-
-def gang(number: int = 1, *members: Who, **facts: object) -> Generation:
-    members = members or (who(1), who(2), who(3))
-    return replace(Generation(number=number, members=members, digest="order"), **facts)  # type: ignore[arg-type]
-
-
-def status(number: int, **facts: object) -> Status:
-    standing = Status(who=who(number), digest="order", staged=True, lone=True, passes=(0, 1))
-    return replace(standing, **facts)  # type: ignore[arg-type]
-
-
-def heard(known: Status, **facts: object) -> Heard:
-    return replace(Heard(status=known, sent=NOW - 1, wrote=NOW - 1), **facts)  # type: ignore[arg-type]
-
-
-def view(*statuses: Status, mine: int = 1, **facts: object) -> View:
-    """Return what the member of that number knows of a gang of three, all well unless other statuses are given."""
-    known = {number: status(number) for number in (1, 2, 3)}
-    known |= {int(each.who.address.rpartition(".")[2]): each for each in statuses}
-    others = {each.who.address: heard(each) for number, each in known.items() if number != mine}
-    order = tuple(who(number).address for number in (1, 2, 3))
-    return replace(View(now=NOW, mine=known[mine], order=order, heard=others), **facts)  # type: ignore[arg-type]
-
-
-def of(seen: View, number: int, **facts: object) -> View:
-    """Return the same with something else heard of a member."""
-    address = who(number).address
-    return replace(seen, heard={**seen.heard, address: replace(seen.of(address), **facts)})  # type: ignore[arg-type]
-
-
-READY = tuple(status(number, ready=1, known=1, children=1, serving=1) for number in (1, 2, 3))
-BORN_AGAIN = status(2, who=who(2, boot="2"))
 
 ABSENT = [
     ("there with its data, at rest: nothing is missing", view(), ""),
@@ -92,8 +53,6 @@ def test_a_new_generation_needs_every_member(seen: View, why: str) -> None:
     assert bool(why) == bool(found)
 
 
-TRAINING = Word(stage=Stage.TRAINING, generation=gang())
-READYING = Word(stage=Stage.READYING, generation=gang())
 DESERTED = [
     ("ready and answering: it is with us", view(*READY), TRAINING, ""),
     ("another process in the same pod", view(BORN_AGAIN), TRAINING, "was started again"),
@@ -123,7 +82,6 @@ def led(word: Word | None, *, mine: Status = READY[1], **facts: object) -> View:
 
 LEASE = NOW - 1 + LIMITS.lease
 IDLE = status(2)
-OVER = Verdict(code=7, reason="it failed")
 FOLLOWING = [
     ("a generation that it is in and able to join", led(READYING, mine=IDLE), Orders(ready=1)),
     ("never one of the past", led(READYING, mine=status(2, known=1)), Orders()),
@@ -155,7 +113,6 @@ def test_a_member_follows_its_leader(seen: View, orders: Orders) -> None:
     assert follow(seen, RULES) == orders
 
 
-ENDED = Word(generation=gang(), cause=Failure(generation=1, code=7, reason="a child ended with 7"))
 LEADING = view(status(1, ready=1, known=1, word=TRAINING), *READY[1:])
 ENDS = [
     ("the leader ended it", led(ENDED), "a child ended with 7", False),
@@ -225,94 +182,3 @@ FENCES = [
 @pytest.mark.parametrize(("fence", "seen", "until"), [row[1:] for row in FENCES], ids=[row[0] for row in FENCES])
 def test_nobody_of_the_last_generation_runs_from_then_on(fence: Fenced, seen: View, until: float) -> None:
     assert max(NOW, fence(gang(), Fence(), seen, LIMITS).until) == until
-
-
-def said(stage: Stage, **facts: object) -> Lead:
-    return replace(Lead(word=Word(stage=stage, generation=gang()), since=NOW), **facts)  # type: ignore[arg-type]
-
-
-def failing(code: int, generation: int = 1) -> View:
-    failed = Failure(generation=generation, code=code, reason="it failed")
-    return view(status(2, ready=generation, known=generation, failure=failed), READY[0], READY[2])
-
-
-SERVED = tuple(replace(each, trained=1) for each in READY)
-RAN = Lead(word=ENDED)
-SPENT = Lead(word=replace(ENDED, generation=gang(restarts=3)))
-LEADS = [
-    ("all are there: a generation is asked for, not begun", Lead(), view(), Stage.GATHERING, "asked"),
-    ("it is made", Lead(asked=gang()), view(record=Recorded(made=1)), Stage.READYING, ""),
-    ("made for a gang that has changed", Lead(asked=gang(digest="old")), view(), Stage.GATHERING, ""),
-    ("not all are ready", said(Stage.READYING), view(READY[0], READY[1]), Stage.READYING, ""),
-    ("all are ready", said(Stage.READYING), view(*READY), Stage.SERVING, ""),
-    ("ready, but strangers may run", said(Stage.READYING, hold=NOW + 1), view(*READY), Stage.READYING, ""),
-    ("all serve", said(Stage.SERVING), view(*READY), Stage.TRAINING, ""),
-    ("all are trained", said(Stage.TRAINING), view(*SERVED), Stage.TRAINING, "done"),
-    ("not all are trained", said(Stage.TRAINING), view(SERVED[0], SERVED[1], READY[2]), Stage.TRAINING, ""),
-    ("a child failed: again", said(Stage.TRAINING), failing(7), Stage.GATHERING, ""),
-    (
-        "a failure of an earlier generation is no news",
-        RAN,
-        view(status(2, failure=ENDED.cause)),
-        Stage.GATHERING,
-        "asked",
-    ),
-    ("no restart cures this", said(Stage.TRAINING), failing(Code.DATA), Stage.GATHERING, "failed"),
-    ("before any generation every failure is the end", Lead(), failing(7, generation=0), Stage.GATHERING, "failed"),
-    ("another leader went on", said(Stage.TRAINING), view(*READY, record=Recorded(highest=2)), Stage.GATHERING, ""),
-    ("no restart is left", SPENT, view(), Stage.GATHERING, "failed"),
-    ("the verdict waits for the record", said(Stage.TRAINING, sealing=OVER), view(), Stage.TRAINING, "failed"),
-    (
-        "the record has it",
-        said(Stage.TRAINING, sealing=OVER),
-        view(record=Recorded(sealed=OVER)),
-        Stage.OVER,
-        "failed",
-    ),
-    ("the record hangs", said(Stage.TRAINING, sealing=OVER, since=NOW - SEALING), view(), Stage.OVER, "failed"),
-    ("nothing changed for too long", Lead(seen=(), since=NOW - 601), of(view(), 2, status=None), Stage.GATHERING, ""),
-]
-
-
-@pytest.mark.parametrize(
-    ("before", "seen", "stage", "asks"), [row[1:] for row in LEADS], ids=[row[0] for row in LEADS]
-)
-def test_a_leader_goes_on_or_not(before: Lead, seen: View, stage: Stage, asks: str) -> None:
-    after = lead(before, seen, RULES)
-    assert after.word.stage is stage
-    assert bool(after.asked) == (asks == "asked")
-    assert (after.sealing is None) == (asks not in ("done", "failed"))
-    assert after.sealing is None or bool(after.sealing.code) == (asks == "failed")
-
-
-def test_a_generation_goes_on_from_the_newest_pass_that_all_see_with_the_next_number() -> None:
-    seen = view(status(2, passes=(0, 1, 2), known=4), status(3, passes=None), record=Recorded(highest=3))
-    asked = lead(RAN, seen, RULES).asked
-    assert asked
-    assert (asked.number, asked.resume, asked.restarts, asked.cause) == (5, 1, 1, "a child ended with 7")
-
-
-def test_of_two_leaders_verdicts_the_first_in_the_record_stands() -> None:
-    other = Verdict(code=0, reason="every trainer is done")
-    after = lead(said(Stage.GATHERING, sealing=OVER), view(record=Recorded(sealed=other)), RULES)
-    assert after.word.verdict == other
-
-
-def test_failures_that_come_soon_make_it_wait_ever_longer() -> None:
-    pauses = []
-    before = said(Stage.TRAINING, begun=NOW - 1)
-    for _ in range(8):
-        after = lead(before, failing(7), RULES)
-        pauses.append(after.not_before - NOW)
-        before = replace(before, quick=after.quick)
-    assert pauses == [0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
-
-
-def test_strangers_of_the_record_are_waited_for_until_they_must_know() -> None:
-    strangers = gang(4, who(7), who(8), who(9))
-    seen = view(record=Recorded(highest=4, latest=strangers))
-    asked = lead(Lead(), seen, RULES)
-    made = lead(asked, replace(seen, record=Recorded(highest=5, made=5)), RULES)
-    assert made.hold == NOW + LIMITS.lost + LIMITS.lease
-    known = view(record=Recorded(highest=4, latest=gang(4, who(7), who(2), who(9))))
-    assert lead(Lead(), known, RULES).hold == 0

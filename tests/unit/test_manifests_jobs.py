@@ -83,5 +83,20 @@ def test_memory_is_bounded_and_shared_memory_fits_into_it(job: Job) -> None:
 
 
 @careful
-def test_no_probe_asks_a_port_that_is_not_served_yet(job: Job) -> None:
+def test_probes_ask_the_launcher_s_status_by_a_named_port(job: Job) -> None:
+    assert job.container["ports"] == [{"name": "status", "containerPort": job.settings().status_port}]
+    asked = {key: job.container[key]["httpGet"] for key in job.container if key.endswith("Probe")}
+    healthy = {"path": "/healthz", "port": "status"}
+    ready = {"path": "/readyz", "port": "status"}
+    assert asked == {"startupProbe": healthy, "livenessProbe": healthy, "readinessProbe": ready}
+
+
+@careful
+def test_a_launcher_is_killed_only_long_after_its_peers_gave_it_up(job: Job) -> None:
+    probe = job.container["livenessProbe"]
+    assert probe["periodSeconds"] * probe["failureThreshold"] > 2 * job.settings().timing.peer
+
+
+@jobs(lambda job: job.path.parent.name not in CAREFUL)
+def test_the_plain_ones_have_no_probe_as_the_articles_have_it(job: Job) -> None:
     assert not [key for key in job.container if key.endswith("Probe")]

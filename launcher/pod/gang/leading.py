@@ -67,14 +67,16 @@ def lead(before: Lead, view: View, rules: Rules) -> Lead:
 
 
 def replaced(view: View) -> bool:
-    """Return whether a later gang is complete without this leader: its pod was deleted, though it is not told.
+    """Return whether a later gang is complete without any of this one: its pods were deleted, though it is not told.
 
     It makes no generation any more, or the two would overtake each other until no restart is left; and it gives no
     verdict but theirs.
     """
-    latest, mine = view.record.latest, view.mine
-    later = latest is not None and latest.number > mine.known > 0
-    return later and latest is not None and all(who.boot != mine.who.boot for who in latest.members)
+    latest, ours = view.record.latest, _statuses(view)
+    if latest is None or not latest.number > max(status.known for status in ours) > 0:
+        return False
+    boots = {status.who.boot for status in ours}
+    return all(who.boot not in boots for who in latest.members)
 
 
 def due(lead: Lead, view: View, rules: Rules) -> float | None:
