@@ -1,6 +1,7 @@
 """The model: a rating is 3 plus the product of a user's and a movie's vector; its config, data, gradient and files.
 
-A config is a Python file that names `users`, `movies`, `dimensions`, `batch_size`, `learning_rate` and `seed`.
+A config is a Python file that names `users`, `movies`, `dimensions`, `batch_size`, `learning_rate` and `seed`; it may
+have a function `before_pass(number)`, which every trainer calls.
 """
 
 from __future__ import annotations
@@ -10,14 +11,20 @@ import runpy
 import struct
 import sys
 from array import array
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 MIDDLE = 3.0
 HEADER = struct.Struct("<iIQ")  # v1's: format 0, bytes in a value, number of values
 
+NUMBERS = ("users", "movies", "dimensions", "batch_size", "learning_rate", "seed")
+
 Sample = tuple[int, int, float]
+
+
+def _nothing(number: int) -> None:
+    del number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +37,7 @@ class Config:
     batch_size: int
     learning_rate: float
     seed: int
+    before_pass: Callable[[int], object] = _nothing
 
     @property
     def layers(self) -> dict[str, slice]:
@@ -43,11 +51,11 @@ def read_config(path: str) -> Config:
     if not Path(path).is_file():
         sys.exit(f"paddle train: --config={path}: there is no such file")
     said = runpy.run_path(path)
-    names = [field.name for field in fields(Config)]
-    for name in names:
+    for name in NUMBERS:
         if not isinstance(said.get(name), int | float) or said[name] < 0:
             sys.exit(f"paddle train: {path} says {name} = {said.get(name)!r}: expected a number")
-    return Config(**{name: said[name] for name in names})
+    numbers = {name: said[name] for name in NUMBERS}
+    return Config(**numbers, before_pass=said.get("before_pass", _nothing))
 
 
 def read_samples(directory: Path, config: Config) -> list[Sample]:

@@ -35,6 +35,7 @@ def train(flags: Flags) -> None:
     parameters: Parameters = Alone() if flags.local else Servers(flags)
     values = parameters.begin(config.learning_rate, first)
     for number in range(flags.start_pass, flags.num_passes):
+        config.before_pass(number)
         values = Pass(number=number, flags=flags, config=config).run(samples, values, parameters)
         if flags.trainer_id == 0 and flags.save_dir and (number + 1) % flags.saving_period == 0:
             model.save(_directory(flags, number), config, values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Callable  # noqa: UP035  # Python 3.8
+from collections.abc import Callable
 
 from launcher import here
 

@@ -12,20 +12,19 @@ import re
 import secrets
 import shutil
 import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Callable, Mapping, Sequence  # noqa: UP035  # Python 3.8
+from typing import Any
 
 from launcher.bridge.failure import DATA, SETTINGS, STORAGE, Failure
 
 DONE = "done"
 SAVING = ".saving-"
-# What another machine has written may be seen later than its word that it has: NFS lists by a cache of up to a minute.
+# What another machine has written may be seen later than its word that it has: NFS caches a listing up to a minute.
 PATIENCE = 65.0
 LOOK_AGAIN = 0.2
 # Paddle 2.6.2 gives the name to bash, unquoted.
 SAFE = re.compile(r"[A-Za-z0-9_./-]+")
-
-Facts = Mapping[str, Any]
 
 
 def safe(directory: str) -> Path:
@@ -45,15 +44,17 @@ def name_of(number: int) -> str:
     return f"pass-{number:05}"
 
 
-def write(output: Path, number: int, fill: Callable[[Path], None], facts: Facts) -> Path:
-    """Let a pass be written and return its directory, which has that name only once all is in it, `done` last."""
+def write(output: Path, number: int, fill: Callable[[Path], Mapping[str, Any]]) -> Path:
+    """Let a pass be written and return its directory, which has its name only once all is in it, `done` last.
+
+    `fill` writes into it and returns what `done` is to say besides.
+    """
     output.mkdir(parents=True, exist_ok=True)
     for left in output.glob(f"{SAVING}*"):
         shutil.rmtree(left, ignore_errors=True)
     directory = output / f"{SAVING}{name_of(number)}-{secrets.token_hex(4)}"  # nobody's left-over writes into it
     directory.mkdir()
-    fill(directory)
-    done = {**facts, "files": sizes(directory)}
+    done = {"pass": number, **fill(directory), "files": sizes(directory)}
     _sync(directory / f"{DONE}.new", json.dumps(done, indent=1))
     (directory / f"{DONE}.new").rename(directory / DONE)
     named = output / name_of(number)
@@ -65,7 +66,7 @@ def write(output: Path, number: int, fill: Callable[[Path], None], facts: Facts)
     return named
 
 
-def read(directory: Path) -> Facts:
+def read(directory: Path) -> Mapping[str, Any]:
     """Return what a complete pass says of itself; a torn one is refused."""
     try:
         facts = json.loads((directory / DONE).read_text())

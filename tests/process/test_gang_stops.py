@@ -17,6 +17,7 @@ pytestmark = pytest.mark.timeout(60)
 WHO = pytest.mark.parametrize("rank", [0, 1], ids=["leader", "member"])
 NAMES = ("the leader", "a member")
 HELD = Fault("pass 1", "wait", generation=1, times=0)
+QUICK = {"LAUNCHER_PEER_TIMEOUT": "3"}
 
 
 def stop(g: Gang, rank: int, phase: str) -> float:
@@ -33,7 +34,7 @@ def stop(g: Gang, rank: int, phase: str) -> float:
 
 @WHO
 def test_term_while_joining(tmp_path: Path, rank: int) -> None:
-    with gang(3, tmp_path, api=True, start=False) as g:
+    with gang(3, tmp_path, process_one=True, env=QUICK, api=True, start=False) as g:
         g.start(0, 1)
         g.wait(lambda: g.launcher(rank).events("waiting_for_peers"))
         stop(g, rank, "while joining")
@@ -43,7 +44,7 @@ def test_term_while_joining(tmp_path: Path, rank: int) -> None:
 
 @WHO
 def test_term_while_staging(tmp_path: Path, rank: int) -> None:
-    with gang(3, tmp_path, start=False) as g:
+    with gang(3, tmp_path, process_one=True, env=QUICK, start=False) as g:
         files = {f"{each}/data/{n}": "x" for each in range(3) for n in range(500 if each == rank else 1)}
         lay_out(g.volume / JOB, files)
         g.start()
@@ -54,9 +55,9 @@ def test_term_while_staging(tmp_path: Path, rank: int) -> None:
 
 @WHO
 def test_term_while_assembling(tmp_path: Path, rank: int) -> None:
-    with gang(3, tmp_path, start=False) as g:
+    with gang(3, tmp_path, process_one=True, env=QUICK, start=False) as g:
         g.start(0, 1)
-        g.wait(lambda: g.launcher(rank).status().get("staged"))
+        g.wait(lambda: g.launcher(rank).status().get("staged", False))
         stop(g, rank, "while assembling")
         g.start(2)
         is_done(g)
@@ -64,7 +65,13 @@ def test_term_while_assembling(tmp_path: Path, rank: int) -> None:
 
 @WHO
 def test_term_while_serving(tmp_path: Path, rank: int) -> None:
-    with gang(3, tmp_path, faults=[Fault("start", "wait", rank=2, role="pserver", generation=1)]) as g:
+    with gang(
+        3,
+        tmp_path,
+        process_one=True,
+        env=QUICK,
+        faults=[Fault("start", "wait", rank=2, role="pserver", generation=1)],
+    ) as g:
         g.await_trace("start", 3, role="pserver")
         at = stop(g, rank, "while pservers start")
         restarts(g, f"{NAMES[rank]} is stopped while pservers start, and back", at, first=0)
@@ -72,7 +79,7 @@ def test_term_while_serving(tmp_path: Path, rank: int) -> None:
 
 @WHO
 def test_term_while_training(tmp_path: Path, rank: int) -> None:
-    with gang(3, tmp_path, faults=[HELD]) as g:
+    with gang(3, tmp_path, process_one=True, env=QUICK, faults=[HELD]) as g:
         g.await_trace("fault", 3)
         at = stop(g, rank, "while training")
         restarts(g, f"{NAMES[rank]} is stopped while training, and back", at, first=1)
@@ -83,7 +90,7 @@ def test_term_between_generations(tmp_path: Path, rank: int) -> None:
     """A deaf trainer of a third pod holds the restart open."""
     deaf = [Fault("pass 1", "deaf", rank=2), Fault("pass 1", "hang", rank=2)]
     failing = [Fault("pass 1", "wait", rank=1 - rank), Fault("pass 1", "exit 7", rank=1 - rank)]
-    with gang(3, tmp_path, faults=[*deaf, *failing]) as g:
+    with gang(3, tmp_path, process_one=True, env=QUICK, faults=[*deaf, *failing]) as g:
         g.await_trace("fault", do="hang")
         g.go()
         g.wait(lambda: g.launcher(rank).events("generation_ended"))
@@ -94,14 +101,16 @@ def test_term_between_generations(tmp_path: Path, rank: int) -> None:
 @WHO
 def test_term_after_the_verdict_changes_nothing(tmp_path: Path, rank: int) -> None:
     """A deaf pserver holds the end open."""
-    with gang(3, tmp_path, faults=[Fault("serving", "deaf", rank=rank, role="pserver")]) as g:
+    with gang(
+        3, tmp_path, process_one=True, env=QUICK, faults=[Fault("serving", "deaf", rank=rank, role="pserver")]
+    ) as g:
         g.wait(lambda: g.launcher(rank).events("verdict"))
         g.launcher(rank).send(signal.SIGTERM)
         is_done(g)
 
 
 def test_term_to_all_ends_all_with_143_and_what_is_started_again_goes_on(tmp_path: Path) -> None:
-    with gang(3, tmp_path, faults=[HELD]) as g:
+    with gang(3, tmp_path, process_one=True, env=QUICK, faults=[HELD]) as g:
         g.await_trace("fault", 3)
         at = g.now()
         for each in g.places:

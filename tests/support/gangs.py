@@ -11,60 +11,32 @@ process ended, no port open, no temporary file. Whatever fails is told with all 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import random
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass, field
-from functools import cache
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-import pytest
 import trustme
 
+from tests.support.account import IN_A_POD, LAY_OUT, need_mounts
 from tests.support.apiserver import ApiServer, serving
 from tests.support.launchers import STATUS_PORT, Launcher
-from tests.support.lives import CHILDREN, Lives, need_namespace
+from tests.support.leftovers import check
+from tests.support.lives import Lives, need_namespace
 from tests.support.pods import JOB, UID, pod
+from tests.support.script import WORKER, told, write
+from tests.support.script import Fault as Fault
+from tests.support.script import expected as expected
 from tests.support.waiting import wait_until
 
 Result = TypeVar("Result")
 
 FIRST_PORT = 7164
-WORKER = (sys.executable, "-I", "-S", str(CHILDREN / "worker.py"))
-# The service account lies where a pod has it, in a mount namespace of the launcher's own.
-IN_A_POD = ("unshare", "--mount", "--", "sh", "-c")
-LAY_OUT = """
-account=/var/run/secrets/kubernetes.io/serviceaccount
-mount -t tmpfs none "$(readlink -f /var/run)" && mkdir -p "$account" && cp "$0"/* "$account" && exec "$@"
-"""
-OF_AN_OUTPUT = ("pass-*", "node_*", "run-*", "events.jsonl", ".launcher")
-OF_A_RECORD = ("gen-*.json", "now", "verdict.json")
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """What a program is to suffer, and where: any rank, in any generation unless said, `times` times (0: always).
-
-    Places: `start`; a trainer's `pass N`, `save N` and `saved N` (rank 0), `end`; a pserver's `serving`, and `pass N`
-    as soon as a trainer asks it in that pass. What: `exit CODE`, `kill`, `hang`, `deaf` (to TERM, from then on),
-    `wait NAME` (until the test says `g.go(NAME)`), `helper` (leaves a process behind), `allocate MB`; for `save N`
-    alone `torn` and `undone`. Several at one place come one after the other. Generations are told by the pserver's
-    port, so that after six they count anew.
-    """
-
-    at: str
-    do: str
-    rank: int | None = None
-    role: str = "trainer"
-    generation: int | None = None
-    times: int = 1
 
 
 @dataclass(slots=True, kw_only=True)
@@ -105,7 +77,8 @@ class Gang:
     def start(self, *places: int) -> None:
         """Start the launchers of some places, of all where none is named."""
         if self.api:
-            self.api.put(*(self._pod(place) for place in places or range(self.count)))
+            given = [(place, f"{self.prefix}-{place}", self.address(place)) for place in places or range(self.count)]
+            self.api.put(*(self._pod(*each) for each in given))
         for place in places or range(self.count):
             self._launch(place, self.address(place), f"{self.prefix}-{place}")
         self.next_host = max(self.next_host, self.count + 1)
@@ -122,7 +95,7 @@ class Gang:
         host, self.next_host = self.next_host, self.next_host + 1
         address, name = f"{self.net}.{host}", f"{self.prefix}-{host}"
         self.api.remove(before.name)
-        self.api.put(pod(name, address, owner=self.owner, labels=self._labels(place)))
+        self.api.put(self._pod(place, name, address))
         return self._launch(place, address, name)
 
     def address(self, place: int) -> str:
@@ -136,19 +109,11 @@ class Gang:
 
     def script(self, faults: Sequence[Fault], *, passes: int, seconds: float) -> None:
         """Say what the children that start from now on are to do, and to suffer."""
-        told = {"passes": passes, "seconds": seconds, "faults": [asdict(fault) for fault in faults]}
-        (self.top / "script.json.new").write_text(json.dumps(told))
-        (self.top / "script.json.new").rename(self.top / "script.json")
-        for had in self.top.glob("had-*"):
-            had.unlink()
+        write(self.top, faults, passes=passes, seconds=seconds)
 
     def trace(self, what: str = "", **facts: object) -> list[dict[str, Any]]:
         """Return what the children told so far, of one kind (start, pass, fault, saved, end...), with these facts."""
-        path = self.top / "trace"
-        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
-        told = [json.loads(line) for line in lines if line.endswith(b"\n")]
-        wanted = {"what": what, **facts} if what else facts
-        return [line for line in told if all(line.get(key) == value for key, value in wanted.items())]
+        return told(self.top, {"what": what, **facts} if what else facts)
 
     def events(self, name: str = "") -> list[dict[str, Any]]:
         """Return what the gang's own story on the volume holds, all of it or one kind."""
@@ -203,13 +168,6 @@ class Gang:
             parts.append(f"--- {each.name} at {each.address}: code {each.code}, status {shown}\n{each.life.err()}")
         return "\n".join(parts)
 
-    def check(self) -> None:
-        """Hold that nothing is left: no open port, and no file that is nobody's."""
-        left = [line for line in Path("/proc/net/tcp").read_text().splitlines() if self._listens(line)]
-        assert not left, f"ports are still open: {left}"
-        strangers = [str(path) for path in self._files() if not _known(path)]
-        assert not strangers, f"files are left: {strangers}"
-
     def _starts(self, generation: int) -> list[dict[str, Any]]:
         found = []
         for each in self.places[self.pservers :]:
@@ -225,19 +183,6 @@ class Gang:
             found.append({**starts[-1], "generation": told[begun[-1]]["generation"]})
         return sorted(found, key=lambda start: int(start["rank"]))
 
-    def _files(self) -> Iterator[Path]:
-        yield from (self.top / "tmp").iterdir()
-        if self.output.exists():
-            yield from self.output.iterdir()
-            yield from self.output.glob(".launcher/*/*")
-
-    def _listens(self, line: str) -> bool:
-        words = line.split()
-        if len(words) < 4 or words[3] != "0A":
-            return False
-        raw = bytes.fromhex(words[1].partition(":")[0])
-        return socket.inet_ntoa(raw[::-1] if sys.byteorder == "little" else raw).startswith(f"{self.net}.")
-
     def _role(self, place: int) -> str:
         return "node" if not self.pservers else "pserver" if place < self.pservers else "trainer"
 
@@ -245,9 +190,9 @@ class Gang:
         labels = {"pserver": {"paddle-job-pserver": JOB}, "trainer": {"paddle-job": JOB}}
         return labels.get(self._role(place), {})
 
-    def _pod(self, place: int) -> dict[str, Any]:
+    def _pod(self, place: int, name: str, address: str) -> dict[str, Any]:
         owner = f"{self.owner}-pservers" if self._role(place) == "pserver" else self.owner
-        return pod(f"{self.prefix}-{place}", self.address(place), owner=owner, labels=self._labels(place))
+        return pod(name, address, owner=owner, labels=self._labels(place))
 
     def _launch(self, place: int, address: str, name: str) -> Launcher:
         work = self.top / "pods" / address
@@ -319,15 +264,7 @@ def gang(
         except BaseException as error:
             error.add_note(made.story())
             raise
-    made.check()
-
-
-def expected(passes: int, trainers: int) -> str:
-    """Return what an undisturbed training of so many passes comes to."""
-    state = "nothing"
-    for number in range(passes):
-        state = hashlib.sha256(f"{state}/{number}/{trainers}".encode()).hexdigest()
-    return state
+    check(made.net, top / "tmp", made.output)
 
 
 def _made(stack: ExitStack, top: Path, count: int, api: bool, process_one: bool) -> Gang:
@@ -338,7 +275,7 @@ def _made(stack: ExitStack, top: Path, count: int, api: bool, process_one: bool)
     (top / "trace").unlink(missing_ok=True)
     server, environ = None, {}
     if api:
-        _need_mounts()
+        need_mounts()
         authority = trustme.CA()
         server = stack.enter_context(contextmanager(serving)(ApiServer(), authority))
         environ = server.environ(top / "account", authority)
@@ -365,20 +302,5 @@ def _free_net() -> str:
             return net
 
 
-@cache
-def _refused_mounts() -> bool:
-    return bool(subprocess.run([*IN_A_POD, "true"], check=False, capture_output=True).returncode)
-
-
-def _need_mounts() -> None:
-    if _refused_mounts():
-        pytest.skip("a mount namespace needs root: run as root to have gangs by the API")
-
-
 def _is_start(event: Mapping[str, Any]) -> bool:
     return event.get("event") == "child_started" and str(event.get("child")).startswith("trainer")
-
-
-def _known(path: Path) -> bool:
-    patterns = OF_AN_OUTPUT if path.parent.name == "output" else OF_A_RECORD
-    return path.parent.name != "tmp" and any(path.match(pattern) for pattern in patterns)

@@ -32,7 +32,7 @@ from tests.support.launchers import Launcher
 from tests.support.lives import CHILDREN, Life, Lives
 from tests.support.waiting import wait_until
 
-TICKING = (sys.executable, "-I", "-S", str(CHILDREN / "ticking.py"))
+TICKING = (sys.executable, "-S", str(CHILDREN / "ticking.py"))
 FREEZER = Path("/sys/fs/cgroup/freezer")
 PAIR = struct.Struct("dd")
 HOLDING = ("sleep", "600")
@@ -63,6 +63,11 @@ def ran(g: Gang, role: str = "trainer") -> list[Ran]:
     return sorted(found, key=lambda each: each.since)
 
 
+def last_run(g: Gang, generation: int) -> float:
+    """Return when the last trainer of a generation ran."""
+    return max(each.until for each in ran(g) if each.generation == generation)
+
+
 def check_overlap(g: Gang, windows: Sequence[tuple[float, float]] = ()) -> None:
     """Hold that trainers of two generations never ran at once, except within these moments after a waking."""
     times = [each for each in ran(g) if not any(begin <= each.since and each.until <= end for begin, end in windows)]
@@ -73,8 +78,16 @@ def check_overlap(g: Gang, windows: Sequence[tuple[float, float]] = ()) -> None:
             assert not at_once, f"two generations at once for {one.until - other.since:.3f} s: {one} and {other}"
 
 
+@dataclass(slots=True)
+class Ice:
+    """When a pod was frozen, and when it went on."""
+
+    frozen: float = 0.0
+    woken: float = 0.0
+
+
 @contextmanager
-def frozen(launcher: Launcher) -> Iterator[None]:
+def frozen(launcher: Launcher) -> Iterator[Ice]:
     """Stop every process of a pod at once for as long as the body runs, then let all go on at once."""
     if not os.access(FREEZER, os.W_OK):
         pytest.skip("this machine has no cgroup that freezes (v1), or this is not root")
@@ -82,12 +95,14 @@ def frozen(launcher: Launcher) -> Iterator[None]:
     place.mkdir()
     try:
         for process in (psutil.Process(launcher.life.pid), *launcher.life.below()):
-            (place / "tasks").parent.joinpath("cgroup.procs").write_text(str(process.pid))
+            (place / "cgroup.procs").write_text(str(process.pid))
+        ice = Ice(frozen=time.monotonic())
         (place / "freezer.state").write_text("FROZEN")
         wait_until(lambda: (place / "freezer.state").read_text() == "FROZEN\n")
         try:
-            yield
+            yield ice
         finally:
+            ice.woken = time.monotonic()
             (place / "freezer.state").write_text("THAWED")
     finally:
         for pid in (place / "cgroup.procs").read_text().split():
@@ -142,7 +157,17 @@ class Networks:
                 self._rule("-D", address, chain)
 
     def _rule(self, verb: str, address: str, chain: str) -> None:
-        _run(*self.inside(address), "iptables", "-w", verb, chain, "-i" if chain == "INPUT" else "-o", "eth0", "-j", "DROP")
+        _run(
+            *self.inside(address),
+            "iptables",
+            "-w",
+            verb,
+            chain,
+            "-i" if chain == "INPUT" else "-o",
+            "eth0",
+            "-j",
+            "DROP",
+        )
 
 
 @contextmanager

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import signal
 import time
-import urllib.request
 from contextlib import suppress
 from dataclasses import dataclass, field
-from http.client import HTTPException
+from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
 from typing import Any
 
@@ -58,14 +57,10 @@ class Launcher:
 
     def status(self) -> dict[str, Any]:
         """Return what it says of itself over HTTP; nothing where it does not answer."""
-        with suppress(OSError, ValueError, HTTPException), urllib.request.urlopen(self._url, timeout=2) as answer:
+        with suppress(OSError, ValueError, HTTPException), self._ask() as answer:
             found: dict[str, Any] = json.load(answer)["status"]
             return found
         return {}
-
-    @property
-    def _url(self) -> str:
-        return f"http://{self.address}:{STATUS_PORT}/status"
 
     @property
     def phase(self) -> str:
@@ -81,6 +76,11 @@ class Launcher:
         found = wait_until(lambda: self._child(role))
         assert found
         return found
+
+    def _ask(self) -> HTTPResponse:
+        wire = HTTPConnection(self.address, STATUS_PORT, timeout=2)
+        wire.request("GET", "/status", headers={"Connection": "close"})
+        return wire.getresponse()
 
     def _child(self, role: str) -> psutil.Process | None:
         for process in psutil.Process(self.life.pid).children():

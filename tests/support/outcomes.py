@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from itertools import pairwise
 from pathlib import Path
 
 from tests.support.gangs import Gang, expected
@@ -27,6 +28,13 @@ def is_done(g: Gang, *, passes: int = 3) -> None:
     """Hold that it ends well everywhere, with what an undisturbed training comes to."""
     assert g.verdict() == (0, DONE)
     assert g.result() == expected(passes, g.count - g.pservers)
+    one_at_a_time(g)
+
+
+def one_at_a_time(g: Gang) -> None:
+    """Hold that no trainer of a generation did anything after one of the next had started."""
+    for before, after in pairwise(g.trace(role="trainer")):
+        assert before["generation"] == after["generation"] or after["what"] == "start", (before, after)
 
 
 def ends(g: Gang, fault: str, at: float | None = None, *, code: int, text: str) -> str:

@@ -111,6 +111,8 @@ def _gather(before: Lead, view: View, rules: Rules) -> Lead:
         return replace(before, asked=None, begun=None, hold=hold, word=Word(stage=Stage.READYING, generation=asked))
     if fatal := _failure(view, generation=0):
         return _seal(before, fatal, view)
+    if not (waiting or view.record.known):
+        waiting = "the gang's record on the volume to be read"
     if waiting or view.now < before.not_before:
         return replace(before, word=replace(before.word, waiting=waiting))
     if asked and view.record.highest < asked.number:

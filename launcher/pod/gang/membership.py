@@ -127,7 +127,8 @@ class Membership:
             self._member.stop()
         self._member.report(children=brood.left, serving=brood.serving, trained=brood.trained)
         orders = self._station.look()
-        self._end = self._end or self._ending(orders)
+        if self._end is None or (orders.end and orders.end.kill and self._end.grace):
+            self._end = self._ending(orders)
         self.wish = replace(self.wish, run=RUNS[orders.run], cause=self._end, until=orders.until)
         return self.wish
 

@@ -29,7 +29,9 @@ class RecordFacts:
     @property
     def recorded(self) -> Recorded:
         """The same as the state machine takes it."""
-        return Recorded(highest=self.highest, made=self.made, latest=self.members, sealed=self.sealed)
+        return Recorded(
+            known=self.known, highest=self.highest, made=self.made, latest=self.members, sealed=self.sealed
+        )
 
 
 class Records:

@@ -116,9 +116,9 @@ class Station:
         self.ledger.close(time.monotonic() + linger)
 
     def _next_reading(self, now: float) -> float | None:
-        """Have the record read now and then: a leader may have been overtaken, and one that is lost had a verdict."""
+        """Have the record read now and then: a leader may have been overtaken; who waits may have missed a verdict."""
         member = self.member
-        if self.verdict or not (member.leads or (member.last and not member.engaged)):
+        if self.verdict or (member.engaged and not member.leads):
             return None
         every = member.rules.limits.lease / 3
         if now >= self._read + every:

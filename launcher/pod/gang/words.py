@@ -183,6 +183,7 @@ class Limits:
 class Recorded:
     """What stands in the gang's record: the highest generation, the one that this launcher made, the verdict."""
 
+    known: bool = True  # it was read, or there is none
     highest: int = 0
     made: int = 0
     latest: Generation | None = None
@@ -191,7 +192,10 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What a gang keeps to: its limits, how many restarts it has, how long children may take to end in one."""
+    """What a gang keeps to: its limits, how many restarts it has, how long children may take to end in one.
+
+    The grace is no longer than from the end of a lease to the loss: who is cut off has ended before others go on.
+    """
 
     limits: Limits
     restarts: int

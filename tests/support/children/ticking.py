@@ -45,7 +45,7 @@ def main() -> None:
     generation = int(os.environ.get("PADDLE_PORT", FIRST_PORT)) - FIRST_PORT + 1
     room = Path(os.environ["GANG_SCRIPT"]).with_name("ticks")
     room.mkdir(exist_ok=True)
-    path = room / f"{role}-{generation}-{os.environ['POD_IP']}-{os.getpid()}"
+    path = room / f"{role}-{generation}-{os.environ['POD_IP']}-{time.monotonic_ns()}"
     path.write_bytes(bytes(PAIR.size * PAIRS))
     with path.open("r+b") as file:
         pages = mmap.mmap(file.fileno(), 0)

@@ -1,7 +1,8 @@
 """A pserver or a trainer, by TRAINING_ROLE, small and deterministic, which has the faults that GANG_SCRIPT gives it.
 
 A trainer's pass asks every pserver, works for a moment, and meets the others at a barrier; rank 0 then writes the
-checkpoint, whose content follows from the passes so far. `tests/support/gangs.py` says what faults there are.
+checkpoint, whose content follows from the passes so far, and all wait for that. `tests/support/script.py` says which
+faults there are.
 """
 
 import hashlib
@@ -153,6 +154,7 @@ def train() -> None:
         here.barrier(f"pass-{number}")
         if here.rank() == 0:
             save(number, state)
+        here.barrier(f"saved-{number}")  # so that whatever comes next finds this checkpoint whole
     meet("end")
     tell("end", state=state)
 
