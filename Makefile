@@ -26,6 +26,12 @@ compose: $(READY) ## of them the image, and docker-compose on a Docker daemon of
 cluster: $(READY) ## of them k8s/ on a real Kubernetes of our own (root, Debian, Go; ten minutes the first time)
 	$(BIN)/pytest tests/cluster $(PYTEST)
 
+faults: $(READY) ## every fault of a gang, for real, as a table of what came of it
+	@$(BIN)/python -m tests.process.faults
+
+soak: $(READY) ## 200 gangs under random faults: every one ends in a true verdict with an undisturbed run's result
+	@$(BIN)/python -m tests.soak $(SOAK)
+
 check: $(READY) ## types, lint, format
 	$(BIN)/mypy
 	$(BIN)/ruff check
@@ -53,5 +59,5 @@ lock: ## renew requirements.lock after a change of setup.cfg
 clean: ## remove what the targets above made
 	rm -rf .venv build .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
 
-.PHONY: help demo test quick compose cluster check bench setup lock clean
+.PHONY: faults soak help demo test quick compose cluster check bench setup lock clean
 .DEFAULT_GOAL := help

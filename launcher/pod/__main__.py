@@ -71,7 +71,9 @@ def live(settings: Settings, inbox: Inbox, story: Story) -> Outcome:
         except Stopped as stopped:
             return outcome.of_error(stopped)
         except LauncherError as error:
-            return gang.lament(error)
+            return gang.lament(outcome.of_error(error))
+        except Exception as error:
+            return gang.lament(outcome.of_bug(error))
 
 
 def generation(settings: Settings, inbox: Inbox, story: Story, gang: Membership) -> Outcome | None:

@@ -23,7 +23,7 @@ from launcher.pod.ports import Knocker, check_free
 from launcher.pod.settings import Role, Settings
 from launcher.pod.spawn import spawn
 from launcher.pod.story import Story
-from launcher.pod.supervise import Manners, Start
+from launcher.pod.supervise import Manners, Start, sweep
 from launcher.pod.vigil import Vigil
 from launcher.pod.voices import Voice
 
@@ -45,6 +45,11 @@ def run(plan: Plan, settings: Settings, inbox: Inbox, story: Story, gang: Member
     manners = Manners(ended=partial(_tell_end, story.tell))
     cause = supervise.run(starts, inbox, grace=settings.timing.grace, manners=manners, ask=crew.ask)
     crew.close(cause)
+    if crew.failure and cause.culprit:
+        cause = replace(cause, reason=crew.failure.reason)
+    if crew.stop:  # also one that came while the children were ending for another cause: it holds for the pod
+        cause = policy.first_cause((), crew.stop) or cause
+    sweep()
     until = time.monotonic() + (FLUSH_WHEN_STOPPED if cause.told else FLUSH)
     voices.finish(tuple(spoken.values()), story.out, story.tell, until)
     return cause
@@ -63,6 +68,7 @@ class Crew:
     memory: Memory | None = field(default_factory=Memory.now)
     knocker: Knocker | None = None
     failure: Failure | None = None
+    stop: Stop | None = None
 
     def spawn(self, voice: Voice) -> int:
         """Start a program and return its pid."""
@@ -84,15 +90,15 @@ class Crew:
     def ask(self, children: Sequence[Child], stop: Stop | None) -> Wish:
         """Return what the gang wants of the children, after telling it how they are."""
         now = time.monotonic()
+        self.stop = stop
         until = self.vigil.look(children, now)
         cause = policy.first_cause(children, stop, self.gang.wish)
         due = cause if cause and cause.at <= now else None
         if due and due.culprit and self.failure is None:
             self.failure = self._failure(due)
-        told = due is not None and due.told
         before, wish = None, self.gang.wish
         while wish.run != before:  # what is allowed may be all that there is to do, as where a pod has no pserver
-            before, wish = wish.run, self.gang.ask(self._brood(children, told=told))
+            before, wish = wish.run, self.gang.ask(self._brood(children, told=stop is not None))
         return replace(wish, until=soonest(wish.until, until))
 
     def close(self, cause: Cause) -> None:

@@ -9,20 +9,23 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from launcher.dataset.manifest import Entry
 from launcher.pod.events import Tell
 from launcher.pod.outcome import ShardError
 from launcher.pod.roster import Roster
 from launcher.pod.settings import Role, Settings
-from launcher.pod.staging.copying import Census, Copier
+from launcher.pod.staging.copying import Copier
 from launcher.pod.staging.filecopy import Read
 from launcher.pod.staging.layout import NUMBER, find_shard
+from launcher.pod.staging.listed import listed_in
 from launcher.pod.staging.placing import Place
-from launcher.pod.staging.tree import Dir, directory, format_of, inside, names
+from launcher.pod.staging.surveying import Census
+from launcher.pod.staging.tree import Dir, directory, format_of, inside, names, refuse_same_names
 
 WORKDIR = "expected the working directory to be there: create it in the image, or set LAUNCHER_WORKDIR"
 
@@ -34,6 +37,7 @@ class Shard:
     source: str = ""
     files: int = 0
     bytes: int = 0
+    verified: int = 0  # files that were held against a manifest
 
 
 def stage(
@@ -42,16 +46,20 @@ def stage(
     tell: Tell,
     *,
     every: float = 5.0,
+    threads: int = 0,
     clock: Callable[[], float] = time.monotonic,
     read: Read = os.readv,
     rename: Callable[[Path, Path], None] = os.rename,
     remove: Callable[[Path], None] = shutil.rmtree,
 ) -> Shard:
-    """Copy the job's files and this rank's data from the volume, or raise a ShardError that says why not."""
+    """Copy the job's files and this rank's data from the volume, or raise a ShardError that says why not.
+
+    `threads` files are copied at a time; 0 means one on a local disk, and several where a network is waited for.
+    """
     if settings.job_path is None:
         return Shard()
     begun = clock()
-    copier = Copier(tell=tell, every=every, clock=clock, read=read)
+    copier = Copier(tell=tell, every=every, clock=clock, read=read, threads=threads)
     place = Place(workdir=Path(settings.workdir), copier=copier, rename=rename, remove=remove)
     with ExitStack() as stack:
         work = stack.enter_context(directory(place.workdir, trusted=True, advice=WORKDIR))
@@ -62,14 +70,15 @@ def stage(
             _stage_files(place, config, config_data)
         if settings.role is Role.PSERVER:
             return Shard()
-        shard = _shard(settings, roster.rank, job, stack)
-        if not shard:
+        shards, listed = _shards(settings, roster.rank, job, stack)
+        if not shards:
             tell("no_shard", looked_in=_looked_in(settings, roster.rank))
-        sources = tuple(each for each in (config_data, shard) if each)
+        sources = (*((config_data,) if config_data else ()), *shards)
         if not sources:
             return Shard()
-        census = _stage_data(place, work, sources)
-    done = Shard(source=sources[-1].path, files=census.files, bytes=census.bytes)
+        census = _stage_data(place, work, sources, listed)
+    source = ", ".join(each.path for each in shards or sources)
+    done = Shard(source=source, files=census.files, bytes=census.bytes, verified=census.verified)
     tell("staged", **asdict(done), seconds=round(clock() - begun, 3))
     return done
 
@@ -83,14 +92,15 @@ def _stage_files(place: Place, config: Dir, data: Dir | None) -> None:
     place.merge(staged)
 
 
-def _stage_data(place: Place, work: Dir, sources: tuple[Dir, ...]) -> Census:
+def _stage_data(place: Place, work: Dir, sources: tuple[Dir, ...], listed: Mapping[str, Entry]) -> Census:
     under = place.underlay()
     staged = place.staging("data", *(source.path for source in sources))
+    place.take_back(staged)
     with ExitStack() as stack:
         if under:
             below = stack.enter_context(inside(work, under.name))
             sources = (below, *sources)
-        census = place.copier.assemble(sources, staged)
+        census = place.copier.assemble(sources, staged, listed)
     place.put(staged)
     return census
 
@@ -126,21 +136,30 @@ def _looked_in(settings: Settings, rank: int) -> list[str]:
     return [f"{settings.job_dir}/{rank}/data", f"{settings.job_dir}/data/{rank}"]
 
 
-def _shard(settings: Settings, rank: int, job: Dir | None, stack: ExitStack) -> Dir | None:
+def _shards(
+    settings: Settings, rank: int, job: Dir | None, stack: ExitStack
+) -> tuple[tuple[Dir, ...], Mapping[str, Entry]]:
+    """Open this rank's shards, and return them with what a manifest lists of them."""
     if job is None:
-        return None
-    way = find_shard(
+        return (), {}
+    by_rank = tuple(name for name in _numbers(job) if _has_data(job, name))
+    under_data = _numbers_in_data(job)
+    ways = find_shard(
         rank,
         settings.trainers,
         job_dir=job.path,
         counted_by=settings.counted_by,
-        by_rank=tuple(name for name in _numbers(job) if _has_data(job, name)),
-        under_data=_numbers_in_data(job),
+        by_rank=by_rank,
+        under_data=under_data,
     )
-    found = job
-    for part in way:
-        found = stack.enter_context(inside(found, part))
-    return found if way else None
+    found = []
+    for first, second in ways:
+        parent = stack.enter_context(inside(job, first))
+        found.append(stack.enter_context(inside(parent, second)))
+    if not found:
+        return (), {}
+    refuse_same_names(found)
+    return tuple(found), listed_in(job, found, len(by_rank) + len(under_data))
 
 
 def _numbers(parent: Dir) -> tuple[str, ...]:

@@ -79,6 +79,26 @@ def run(
         children = _look(children)
 
 
+def sweep() -> None:
+    """Kill what the children left behind in sessions of its own: the launcher has become its parent."""
+    until = time.monotonic() + policy.PATIENCE
+    while (left := _own_children()) and time.monotonic() < until:
+        for pid in left:
+            with suppress(ProcessLookupError, PermissionError, ChildProcessError):
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, os.WNOHANG)
+        time.sleep(0.002)
+
+
+def _own_children() -> list[int]:
+    """Return every process whose parent is this one."""
+    found: list[int] = []
+    for task in Path("/proc/self/task").iterdir():
+        with suppress(OSError):
+            found += map(int, (task / "children").read_text().split())
+    return found
+
+
 def _start(starts: Sequence[Start], children: tuple[Child, ...], stop: Stop | None, wish: Wish) -> tuple[Child, ...]:
     """Start in order those that may run by now; after anything that ends them all, no further one is."""
     for start in starts[len(children) :]:

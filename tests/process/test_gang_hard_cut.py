@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.gangs import Fault, gang
-from tests.support.hard_faults import TICKING, check_overlap, networks, ran
+from tests.support.hard_faults import TICKING, await_ends, check_overlap, last_run, networks
 from tests.support.outcomes import is_done, note
 
 pytestmark = pytest.mark.timeout(90)
@@ -21,21 +21,18 @@ def test_a_cut_network(tmp_path: Path, rank: int) -> None:
     """First both ways, then what goes out of the pod, then what comes in."""
     who = ("the leader's", "a member's")[rank]
     ways = {"both ways": (), "outwards alone": ("OUTPUT",), "inwards alone": ("INPUT",)}
-    with gang(3, tmp_path, command=TICKING, process_one=True, faults=HELD, env=QUICK, start=False) as g:
-        with networks(g) as nets:
-            g.start()
-            for generation, (way, chains) in enumerate(ways.items(), start=1):
-                g.await_trace("fault", 3, generation=generation)
-                with nets.cut(rank, *chains) as cut:
-                    g.wait(lambda: all(len(each.events("generation_ended")) == generation for each in g.places))
-                    last = max(each.until for each in ran(g) if each.generation == generation)
-                    note(f"{who} network is cut {way}", "the last trainer is dead", last - cut)
-                healed = g.now()
-                starts = g.await_training(generation + 1)
-                note(
-                    f"{who} network is healed after a cut {way}",
-                    "all start again",
-                    max(start["at"] for start in starts) - healed,
-                )
-            is_done(g)
-            check_overlap(g)
+    with (
+        gang(3, tmp_path, command=TICKING, process_one=True, faults=HELD, env=QUICK, start=False) as g,
+        networks(g) as nets,
+    ):
+        g.start()
+        for generation, (way, chains) in enumerate(ways.items(), start=1):
+            g.await_trace("fault", 3, generation=generation)
+            with nets.cut(rank, *chains) as cut:
+                await_ends(g, generation, 0, 1, 2)
+                note(f"{who} network is cut {way}", "the last trainer is dead", last_run(g, generation) - cut)
+            healed = g.now()
+            again = max(start["at"] for start in g.await_training(generation + 1)) - healed
+            note(f"{who} network is healed after a cut {way}", "all start again", again)
+        is_done(g)
+        check_overlap(g)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.gangs import Fault, Gang, gang
-from tests.support.hard_faults import TICKING, Ice, check_overlap, frozen, last_run
+from tests.support.hard_faults import TICKING, Ice, await_ends, check_overlap, frozen, last_run
 from tests.support.outcomes import is_done, note
 
 pytestmark = pytest.mark.timeout(60)
@@ -38,15 +38,16 @@ def test_a_pod_that_was_frozen_and_not_replaced_is_waited_for(tmp_path: Path) ->
         for rank, name in enumerate(NAMES):
             generation = rank + 1
             g.await_trace("fault", 3, generation=generation)
-            others = [g.launcher(other) for other in {0, 1, 2} - {rank}]
             with frozen(g.launcher(rank)) as ice:
-                g.wait(lambda: all(len(each.events("generation_ended")) == generation for each in others))
+                await_ends(g, generation, *{0, 1, 2} - {rank})
                 time.sleep(max(0.0, ice.frozen + 3.5 - g.now()))  # so that it is lost by any measure
                 assert not g.trace("start", role="trainer", generation=generation + 1)
             starts = g.await_training(generation + 1)
             windows.append(window(g, ice, generation))
             note(f"{name} pod is frozen, and wakes", "its last child is dead", windows[-1][1] - ice.woken)
-            note(f"{name} pod is frozen, and wakes", "all start again", max(each["at"] for each in starts) - ice.woken)
+            note(
+                f"{name} pod is frozen, and wakes", "all start again", max(each["at"] for each in starts) - ice.woken
+            )
         is_done(g)
         check_overlap(g, windows)
 

@@ -99,6 +99,19 @@ def test_term_between_generations(tmp_path: Path, rank: int) -> None:
 
 
 @WHO
+def test_term_while_children_end_for_anothers_failure(tmp_path: Path, rank: int) -> None:
+    """The failure came first, but what is told to stop does not start again."""
+    deaf = [Fault("pass 1", "deaf", rank=rank), Fault("pass 1", "hang", rank=rank)]
+    failing = [Fault("pass 1", "wait", rank=2), Fault("pass 1", "exit 7", rank=2)]
+    with gang(3, tmp_path, process_one=True, faults=[*deaf, *failing]) as g:
+        g.await_trace("fault", do="hang")
+        g.go()
+        g.wait(lambda: g.launcher(2).events("generation_ended"))
+        at = stop(g, rank, "while its children end for a failure")
+        restarts(g, f"{NAMES[rank]} is stopped while its children end, and back", at, first=1)
+
+
+@WHO
 def test_term_after_the_verdict_changes_nothing(tmp_path: Path, rank: int) -> None:
     """A deaf pserver holds the end open."""
     with gang(

@@ -19,6 +19,7 @@ TRAINER = (
     "--save_dir=/home/jobpath/paddle-cluster-job/output"
 )
 OUTPUT = {
+    "events.jsonl",
     *(f"node_{rank}/{name}.log" for rank in range(3) for name in ("server", "train")),
     *(
         f"pass-{number:05}/{name}"
@@ -28,6 +29,11 @@ OUTPUT = {
 }
 CHILDS = re.compile(r"\[(pserver|trainer)( \d+)?\] ")
 OURS = "start_paddle: "
+
+
+def record(key: str) -> set[str]:
+    """Return the files that a gang of one generation keeps of itself, where its pods know the Job's UID."""
+    return {f".launcher/{key}/{name}" for name in ("gen-1.json", "now", "verdict.json")}
 
 
 def commands(rank: int, pservers: Sequence[str], threads: int = 4) -> dict[str, list[str]]:

@@ -63,9 +63,18 @@ def ran(g: Gang, role: str = "trainer") -> list[Ran]:
     return sorted(found, key=lambda each: each.since)
 
 
-def last_run(g: Gang, generation: int) -> float:
-    """Return when the last trainer of a generation ran."""
-    return max(each.until for each in ran(g) if each.generation == generation)
+def last_run(g: Gang, generation: int, since: float = 0.0) -> float:
+    """Return when the last trainer of a generation ran, 0 if none did since then; numbers come again after eight."""
+    return max((each.until for each in ran(g) if each.generation == generation and each.until > since), default=0.0)
+
+
+def await_ends(g: Gang, generation: int, *ranks: int) -> None:
+    """Wait until the launchers of these ranks have ended their children of a generation."""
+    g.wait(lambda: all(generation in _ended(g.launcher(rank)) for rank in ranks))
+
+
+def _ended(launcher: Launcher) -> list[int]:
+    return [event["generation"] for event in launcher.events("generation_ended")]
 
 
 def check_overlap(g: Gang, windows: Sequence[tuple[float, float]] = ()) -> None:
@@ -91,7 +100,7 @@ def frozen(launcher: Launcher) -> Iterator[Ice]:
     """Stop every process of a pod at once for as long as the body runs, then let all go on at once."""
     if not os.access(FREEZER, os.W_OK):
         pytest.skip("this machine has no cgroup that freezes (v1), or this is not root")
-    place = FREEZER / f"gang-{random.getrandbits(48):x}"  # noqa: S311  # no secret
+    place = FREEZER / f"gang-{random.getrandbits(48):x}"  # no secret
     place.mkdir()
     try:
         for process in (psutil.Process(launcher.life.pid), *launcher.life.below()):

@@ -22,7 +22,7 @@ def gang(number: int = 1, *members: Who, **facts: object) -> Generation:
 
 
 def status(number: int, **facts: object) -> Status:
-    standing = Status(who=who(number), digest="order", staged=True, lone=True, passes=(0, 1))
+    standing = Status(who=who(number), digest="order", staged=True, surveyed=True, lone=True, passes=(0, 1))
     return replace(standing, **facts)  # type: ignore[arg-type]
 
 

@@ -41,6 +41,7 @@ ABSENT = [
     ("told to stop", view(status(2, stopping=True)), "was told to stop"),
     ("it sees another gang", view(status(2, digest="other")), "sees others"),
     ("no data yet", view(status(2, staged=False)), "is staging"),
+    ("the passes not seen yet", view(status(2, surveyed=False)), "complete passes"),
     ("its children still run", view(status(2, children=1)), "is ending"),
     ("somebody that it knows of may still run", view(status(2, quiet=False)), "can still be running"),
 ]
@@ -85,7 +86,7 @@ IDLE = status(2)
 FOLLOWING = [
     ("a generation that it is in and able to join", led(READYING, mine=IDLE), Orders(ready=1)),
     ("never one of the past", led(READYING, mine=status(2, known=1)), Orders()),
-    ("not without its data", led(READYING, mine=status(2, staged=False)), Orders()),
+    ("not before it saw the passes", led(READYING, mine=status(2, surveyed=False)), Orders()),
     ("not while anybody may still run", led(READYING, mine=status(2, quiet=False)), Orders()),
     ("not with another order", led(READYING, mine=status(2, digest="other")), Orders()),
     ("not in the place of an earlier process", led(READYING, mine=BORN_AGAIN), Orders()),

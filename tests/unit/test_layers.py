@@ -125,6 +125,7 @@ def test_only_the_main_pages_exit() -> None:
         "launcher.desk.__main__",
         "launcher.desk.local",
         "launcher.report.__main__",
+        "launcher.dataset.__main__",
     }
 
 

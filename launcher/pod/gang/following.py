@@ -73,7 +73,7 @@ def _joined(word: Word, view: View) -> int:
     if word.stage is not Stage.READYING or generation is None or generation.number <= mine.known:
         return 0
     mine_too = mine.who in generation.members and generation.digest == mine.digest
-    able = mine.staged and mine.quiet and not mine.children and not mine.stopping
+    able = mine.surveyed and mine.quiet and not mine.children and not mine.stopping
     seen = mine.passes is None or generation.resume is None or generation.resume in mine.passes
     return generation.number if mine_too and able and seen else 0
 

@@ -102,6 +102,7 @@ def _gather(before: Lead, view: View, rules: Rules) -> Lead:
         return replace(before, asked=None, word=replace(before.word, waiting=waiting))
     asked = before.asked
     waiting = next((why for address in view.order if (why := absent(address, view, rules))), "")
+    before = replace(before, word=replace(before.word, calm=_calm(view)))
     if asked and (waiting or asked.digest != view.mine.digest):
         before, asked = replace(before, asked=None), None
     # All are there still, this leader too: it is ready at once, so that ready no more means that it ended.
@@ -120,11 +121,18 @@ def _gather(before: Lead, view: View, rules: Rules) -> Lead:
     return _ask(before, view, rules)
 
 
+def _calm(view: View) -> bool:
+    """Return whether every member is heard, and none runs anything or is about to."""
+    statuses = _statuses(view)
+    return len(statuses) == len(view.order) and not any(each.children or each.ready for each in statuses)
+
+
 def _ask(before: Lead, view: View, rules: Rules) -> Lead:
     statuses = _statuses(view)
     recorded = view.record.latest
     last = max((each for each in (before.word.generation, recorded) if each), key=_number, default=None)
-    cause = before.word.cause or Failure(generation=_number(last), code=Code.GANG, reason="a leader was lost")
+    lost = f"{view.name(last.members[0].address)}, the leader, was lost" if last else "the leader was lost"
+    cause = before.word.cause or Failure(generation=_number(last), code=Code.GANG, reason=lost)
     # The record may have been read before the last generation was in it, or there is none: the members know, too.
     before_it = [status.restarts for status in statuses if status.known] + ([last.restarts] if last else [])
     if before_it and max(before_it) >= rules.restarts:

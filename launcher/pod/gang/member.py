@@ -91,7 +91,13 @@ class Member:
             return
         self.order = order
         self.status = replace(
-            self.status, who=who, rank=rank, key=key or self.status.key, digest=order.digest, staged=False
+            self.status,
+            who=who,
+            rank=rank,
+            key=key or self.status.key,
+            digest=order.digest,
+            staged=False,
+            surveyed=False,
         )
 
     def disband(self) -> None:
@@ -123,9 +129,13 @@ class Member:
                 return True
         return False
 
+    def furnished(self) -> None:
+        """Say that the data for this order is there."""
+        self.status = replace(self.status, staged=True)
+
     def staged(self, passes: tuple[int, ...] | None) -> None:
         """Say that the data for this order is there, and which complete passes are seen."""
-        self.status = replace(self.status, staged=True, passes=passes)
+        self.status = replace(self.status, staged=True, surveyed=True, passes=passes)
 
     def fail(self, failure: Failure) -> None:
         """Say what went wrong here; the first failure of a generation stands."""
@@ -149,7 +159,7 @@ class Member:
     def rest(self) -> None:
         """Say that nothing of this generation runs here any more."""
         self.run = Run.NOTHING
-        self.status = replace(self.status, ready=0, children=0, serving=0, trained=0, staged=False)
+        self.status = replace(self.status, ready=0, children=0, serving=0, trained=0, staged=False, surveyed=False)
 
     def look(self, now: float, heard: Mapping[str, Heard], record: Recorded) -> Orders:
         """Return what to do now, with `status` renewed to what is to be published."""

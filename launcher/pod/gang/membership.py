@@ -18,7 +18,7 @@ from launcher.pod.gang.metrics import Facts
 from launcher.pod.gang.station import Station
 from launcher.pod.gang.words import Brood, Failure, Generation, Marks, Verdict
 from launcher.pod.inbox import Inbox
-from launcher.pod.outcome import Code, Decided, GangError, LauncherError, Outcome, Stopped, of_error
+from launcher.pod.outcome import Code, Decided, GangError, Outcome, Stopped
 from launcher.pod.plan import Resume
 from launcher.pod.policy import Cause, Wish
 from launcher.pod.roster import Roster, Waiting
@@ -35,7 +35,7 @@ RUNS = {
 LINGER = 0.5
 LEADER_LINGERS = 10.0
 # What a pod that cannot go on waits for the gang's verdict, so that all end with the same.
-LAMENT = 5.0
+LAMENT = 15.0
 
 
 class Membership:
@@ -89,18 +89,16 @@ class Membership:
             self._pause("waiting for its peers", deadline)
 
     def stage(self, work: Callable[[Tell], object]) -> None:
-        """Have the data for this order staged, unless it is, and look at the complete passes after that."""
-        order, leads = self._member.order, self._member.leads
-
-        def all_of_it() -> tuple[int, ...] | None:
-            if order.digest != self._staged_for:
-                work(self._tell_bytes)
-            return self._station.ledger.survey(leads=leads)
-
-        errand = self._inbox.errand
-        passes = self._telling_a_stop(lambda: errand("staging its data", all_of_it, look=lambda: self._idle().until))
-        self._staged_for = order.digest
-        self._member.staged(passes)
+        """Have the data for this order staged, unless it is; look at the passes once none is being written."""
+        if self._member.order.digest != self._staged_for:
+            self._errand("staging its data", lambda: work(self._tell_bytes))
+            self._staged_for = self._member.order.digest
+        self._member.furnished()
+        while not self._station.calm and not self._moved:
+            self._pause("waiting until nobody runs anything", None)
+        leads = self._member.leads
+        survey = lambda: self._station.ledger.survey(leads=leads)  # noqa: E731
+        self._member.staged(self._errand("looking at the complete passes", survey))
 
     def assemble(self) -> Generation | None:
         """Return the generation that this pod takes part in; None where the roster changed meanwhile."""
@@ -109,8 +107,7 @@ class Membership:
             orders = self._idle()
             if orders.ready:
                 return self._begin(orders)
-            found = self._lookout.latest
-            if not isinstance(found, Roster) or found.digest != self._member.order.digest:
+            if self._moved:
                 return None
             self._refuse_to_wait_for_ever(begun)
             self._pause("waiting for the gang", orders.until)
@@ -123,7 +120,7 @@ class Membership:
         """Return what the gang wants of the children, after telling it how they are."""
         if brood.failure:
             self._station.fail(brood.failure)
-        if brood.told:
+        if brood.told and not self._station.verdict:
             self._member.stop()
         self._member.report(children=brood.left, serving=brood.serving, trained=brood.trained)
         orders = self._station.look()
@@ -144,14 +141,15 @@ class Membership:
         self._tell("generation_ended", generation=self._member.status.known, reason=cause.reason)
         return None
 
-    def lament(self, error: LauncherError) -> Outcome:
-        """Tell the gang why this pod cannot go on; return the verdict that follows, else the error's own outcome."""
-        self._station.fail(Failure(generation=0, code=int(error.code), reason=str(error)))
+    def lament(self, own: Outcome) -> Outcome:
+        """Tell the gang why this pod cannot go on; return the verdict that follows, else this pod's own outcome."""
+        tail = own.tail.decode(errors="replace")
+        self._station.fail(Failure(generation=0, code=own.code, reason=own.reason, tail=tail))
         until = time.monotonic() + LAMENT
         while self._member.order.addresses and not self._station.look().verdict and time.monotonic() < until:
             self._inbox.next(until)
         verdict = self._station.verdict
-        return _outcome(verdict) if verdict else of_error(error)
+        return _outcome(verdict) if verdict else own
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -174,6 +172,15 @@ class Membership:
         if self._station.verdict:
             raise Decided(_outcome(self._station.verdict))
         return orders
+
+    @property
+    def _moved(self) -> bool:
+        """Whether the gang is not any more what was staged for."""
+        found = self._lookout.latest
+        return not isinstance(found, Roster) or found.digest != self._member.order.digest
+
+    def _errand(self, doing: str, work: Callable[[], Result]) -> Result:
+        return self._telling_a_stop(lambda: self._inbox.errand(doing, work, look=lambda: self._idle().until))
 
     def _pause(self, doing: str, until: float | None) -> None:
         until = soonest(until, self._idle().until)

@@ -23,6 +23,7 @@ def absent(address: str, view: View, rules: Rules) -> str:
         (status.digest != view.mine.digest, "waits for its peers, or sees others"),
         (not status.staged, "is staging its data"),
         (bool(status.children or status.ready), "is ending its children"),
+        (not status.surveyed, "is looking at the complete passes"),
         (not status.quiet, "waits until nobody of the last generation can still be running"),
     )
     return next((f"{name} {why}" for is_so, why in wrong if is_so), "")

@@ -105,6 +105,12 @@ class Station:
         heard = self._statuses.heard().get(self.member.order.addresses[0])
         return heard.sent if heard else 0.0
 
+    @property
+    def calm(self) -> bool:
+        """Whether nobody in the gang runs anything, by the leader's word."""
+        word = self.member.word(self._statuses.heard())
+        return word is not None and word.calm
+
     def still_needed(self) -> bool:
         """Return whether a member of the generation that was led here may still have to hear the verdict, or end."""
         return self.member.leads and self.member.waited_for(self._statuses.heard(), time.monotonic())
@@ -116,7 +122,7 @@ class Station:
         self.ledger.close(time.monotonic() + linger)
 
     def _next_reading(self, now: float) -> float | None:
-        """Have the record read now and then: a leader may have been overtaken; who waits may have missed a verdict."""
+        """Have the record read now and then: a leader may be overtaken, and who waits may miss a verdict."""
         member = self.member
         if self.verdict or (member.engaged and not member.leads):
             return None

@@ -94,6 +94,7 @@ class Word:
     cause: Failure | None = None
     verdict: Verdict | None = None
     waiting: str = ""
+    calm: bool = False  # while gathering: nobody runs anything any more, so that no pass is being written
     passed: tuple[str, ...] = ()
     shared: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
@@ -122,6 +123,7 @@ class Status:
     rank: int | None = None
     digest: str = ""  # of the order that it knows; empty while somebody is missing
     staged: bool = False  # its data for that order is there
+    surveyed: bool = False  # and it has looked at the complete passes since nobody ran anything any more
     quiet: bool = True  # nobody of an earlier generation can still be running, as far as it knows
     lone: bool = False  # it is process 1: where it is gone, so are its children
     passes: tuple[int, ...] | None = None  # the complete ones that it sees; None where it has no volume

@@ -1,4 +1,4 @@
-"""How a tree is copied: surveyed first, then file by file, on one thread.
+"""How a tree is copied: surveyed first, then file by file, or several at a time where each waits for a network.
 
 No link is followed, no device opened; what an interrupted copy left is kept where it is whole.
 """
@@ -7,26 +7,23 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from launcher.dataset.manifest import NAME, Entry
 from launcher.pod.events import Tell
 from launcher.pod.outcome import ShardError
 from launcher.pod.staging.filecopy import FileCopier, Read
-from launcher.pod.staging.links import Link, leaving
+from launcher.pod.staging.filesystems import threads_for
+from launcher.pod.staging.links import Link
 from launcher.pod.staging.refusal import naming, shown
-from launcher.pod.staging.tree import Dir, Found, Kind, all_inside, directory, inside, laid_over, walk
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Census:
-    """What a tree holds."""
-
-    files: int
-    bytes: int
-    links: Mapping[str, Link]
+from launcher.pod.staging.surveying import Census, read_link, refuse_leaving, survey
+from launcher.pod.staging.tree import Dir, Found, Kind, all_inside, directory, inside, laid_over
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,34 +34,45 @@ class Copier:
     every: float = 5.0
     clock: Callable[[], float] = time.monotonic
     read: Read = os.readv
+    threads: int = 0  # 0: as the kind of the file system says
 
-    def assemble(self, dirs: Sequence[Dir], into: Path) -> Census:
-        """Make `into` what the directories laid over each other are, keeping what of it is there already."""
-        census = survey(dirs)
-        _refuse_leaving(census.links)
+    def assemble(self, dirs: Sequence[Dir], into: Path, listed: Mapping[str, Entry] | None = None) -> Census:
+        """Make `into` what the directories laid over each other are, keeping what of it is there already.
+
+        What a manifest lists is held against it.
+        """
+        with _side_by_side(self.threads or max(threads_for(each.fd) for each in dirs)) as pool:
+            return self._assemble(dirs, into, listed or {}, pool)
+
+    def _assemble(
+        self, dirs: Sequence[Dir], into: Path, listed: Mapping[str, Entry], pool: ThreadPoolExecutor | None
+    ) -> Census:
+        census = survey(dirs, pool)
+        refuse_leaving(census.links)
         with naming(str(into)):
             into.mkdir(mode=0o700, exist_ok=True)
         with directory(into, trusted=True) as target:
             _check_room(census.bytes - survey((target,)).bytes, dirs, target)
-            copy = _Copy(whole=census, copier=self)
-            copy.tree(dirs, target)
+            with ThreadPoolExecutor(1) as beside:
+                copy = _Copy(whole=census, copier=self, listed=listed, pool=pool, beside=None if pool else beside)
+                copy.tree(dirs, target)
         # Once more, for what was really copied: the source may have changed since the survey.
-        _refuse_leaving(copy.links)
-        return Census(files=copy.files, bytes=copy.bytes, links=copy.links)
+        refuse_leaving(copy.links)
+        if missing := sorted(listed.keys() - copy.verified):
+            raise ShardError(
+                f"{shown(missing[0])} is not there, and {NAME} lists it: expected all files of the split, "
+                f"{len(missing)} are missing; split the data again, or copy it to the volume again"
+            )
+        return Census(files=copy.files, bytes=copy.bytes, links=copy.links, verified=len(copy.verified))
 
 
-def survey(dirs: Sequence[Dir]) -> Census:
-    """Return what the directories laid over each other hold."""
-    files = size = 0
-    links = {}
-    for path, found in walk(dirs):
-        if found.kind is Kind.FILE:
-            with naming(found.path):
-                size += os.stat(found.name, dir_fd=found.at.fd, follow_symlinks=False).st_size
-            files += 1
-        elif found.kind is Kind.LINK:
-            links[path] = _read_link(found)
-    return Census(files=files, bytes=size, links=links)
+@contextmanager
+def _side_by_side(threads: int) -> Iterator[ThreadPoolExecutor | None]:
+    if threads < 2:
+        yield None
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        yield pool
 
 
 @dataclass(slots=True, kw_only=True)
@@ -73,15 +81,20 @@ class _Copy:
 
     whole: Census
     copier: Copier
+    listed: Mapping[str, Entry]
+    pool: ThreadPoolExecutor | None
+    beside: ThreadPoolExecutor | None
     files: int = 0
     bytes: int = 0
     links: dict[str, Link] = field(default_factory=dict)
+    verified: set[str] = field(default_factory=set)
+    lock: threading.Lock = field(default_factory=threading.Lock)
     due: float = field(init=False)
     file: FileCopier = field(init=False)
 
     def __post_init__(self) -> None:
         self.due = self.copier.clock() + self.copier.every
-        self.file = FileCopier(count=self._count, read=self.copier.read)
+        self.file = FileCopier(count=self._count, read=self.copier.read, beside=self.beside)
 
     def tree(self, dirs: Sequence[Dir], into: Dir, above: str = "") -> None:
         found, present = laid_over(dirs), laid_over((into,))
@@ -89,18 +102,43 @@ class _Copy:
             # A link is quickly made anew, which tells that it is right.
             if old.kind is Kind.LINK or old.name not in found or old.kind is not found[old.name].kind:
                 _remove(old)
-        for each in found.values():
-            again = each.name in present and each.kind is present[each.name].kind
-            if each.kind is Kind.DIRECTORY:
-                self._directory(each, into, above, again)
-            elif each.kind is Kind.LINK:
-                self._link(each, into, above)
-            else:
-                self.file.copy(each, into, present=again)
-                self.files += 1
+        with self._at_once() as file:
+            for each in sorted(found.values(), key=lambda each: each.kind is Kind.DIRECTORY):
+                again = each.name in present and each.kind is present[each.name].kind
+                if each.kind is Kind.DIRECTORY:
+                    self._directory(each, into, above, again)
+                elif each.kind is Kind.LINK:
+                    self._link(each, into, above)
+                else:
+                    file(each, into, again)
         with naming(into.path):
             # The owner's rights stay, or the tree could not be removed again.
             os.fchmod(into.fd, os.fstat(dirs[-1].fd).st_mode & 0o777 | 0o700)
+
+    @contextmanager
+    def _at_once(self) -> Iterator[Callable[[Found, Dir, bool], object]]:
+        """Give what copies a file, now or beside; all are copied at the end, while their directories are open."""
+        if self.pool is None:
+            yield self._file
+            return
+        pool, begun = self.pool, list[Future[None]]()
+        try:
+            yield lambda found, into, again: begun.append(pool.submit(self._file, found, into, again))
+            for each in begun:
+                each.result()
+        finally:
+            for each in begun:
+                each.cancel()
+            for each in begun:
+                each.cancelled() or each.exception()  # what runs still uses the directories
+
+    def _file(self, found: Found, into: Dir, again: bool) -> None:
+        entry = self.listed.get(found.path)
+        self.file.copy(found, into, present=again, entry=entry)
+        with self.lock:
+            self.files += 1
+            if entry:
+                self.verified.add(found.path)
 
     def _directory(self, found: Found, into: Dir, above: str, again: bool) -> None:
         with naming(f"{into.path}/{found.name}"):
@@ -110,25 +148,21 @@ class _Copy:
             self.tree(dirs, target, f"{above}{found.name}/")
 
     def _link(self, found: Found, into: Dir, above: str) -> None:
-        link = self.links[above + found.name] = _read_link(found)
+        link = self.links[above + found.name] = read_link(found)
         with naming(f"{into.path}/{found.name}"):
             os.symlink(link.target, found.name, dir_fd=into.fd)
 
     def _count(self, size: int) -> None:
-        self.bytes += size
-        now = self.copier.clock()
-        if now >= self.due:
+        with self.lock:
+            self.bytes += size
+            now = self.copier.clock()
+            if now < self.due:
+                return
             self.due = now + self.copier.every
             of_files, of_bytes = self.whole.files, self.whole.bytes
             percent = min(100, self.bytes * 100 // of_bytes) if of_bytes else 100
             told = {"files": self.files, "bytes": self.bytes, "of_files": of_files, "of_bytes": of_bytes}
             self.copier.tell("staging", **told, percent=percent)
-
-
-def _read_link(found: Found) -> Link:
-    with naming(found.path):
-        target = os.readlink(found.name, dir_fd=found.at.fd)
-    return Link(target=target, where=found.path, trusted=found.at.trusted)
 
 
 def _remove(found: Found) -> None:
@@ -137,15 +171,6 @@ def _remove(found: Found) -> None:
             shutil.rmtree(found.name, dir_fd=found.at.fd)
         else:
             os.unlink(found.name, dir_fd=found.at.fd)
-
-
-def _refuse_leaving(links: Mapping[str, Link]) -> None:
-    if refused := leaving(links):
-        link = links[refused[0]]
-        raise ShardError(
-            f"{shown(link.where)} is a link to {link.target!r}, which leads out of the tree: "
-            "expected only links that stay in it; put the file itself there"
-        )
 
 
 def _check_room(needed: int, dirs: Sequence[Dir], target: Dir) -> None:

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
+from launcher.dataset.manifest import NAME, Entry
 from launcher.pod.outcome import ShardError
+from launcher.pod.staging.hashing import BLOCK, Ring, sha256_of
 from launcher.pod.staging.refusal import naming, shown
 from launcher.pod.staging.tree import FILE, Dir, Found, Kind, kind_of, opened
 
-BLOCK = 1 << 20
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 UNFINISHED = 0o200  # the mode of a file on its way: a whole one can be read
+CHANGES = (
+    "changes while it is copied: expected files that nobody writes to; start the job again when they are complete"
+)
+DIFFERS = (
+    f"is not the file that {NAME} lists, by its SHA-256: expected it as it was split; "
+    "split the data again, or copy it to the volume again"
+)
 
 Read = Callable[[int, Sequence[bytearray]], int]
 
@@ -25,50 +36,77 @@ class FileCopier:
 
     count: Callable[[int], None]
     read: Read = os.readv
-    block: bytearray = field(default_factory=lambda: bytearray(BLOCK))
+    beside: ThreadPoolExecutor | None = None
+    rings: threading.local = field(default_factory=threading.local)
 
-    def copy(self, found: Found, into: Dir, *, present: bool) -> None:
-        """Copy a file, or keep an earlier copy that is whole."""
+    def copy(self, found: Found, into: Dir, *, present: bool, entry: Entry | None = None) -> None:
+        """Copy a file, or keep an earlier copy that is whole; hold it against what the manifest lists."""
         if present:
-            source, target = _stat(found.name, found.at), _stat(found.name, into)
-            if _signs(source) == _signs(target) and stat.S_IMODE(target.st_mode) == _mode(source):
-                self.count(source.st_size)
+            if self._is_whole(found, into, entry):
                 return
             _discard(found.name, into)
-        if not self._once(found, into) and not self._once(found, into):
-            raise ShardError(
-                f"{shown(found.path)} changes while it is copied: "
-                "expected files that nobody writes to; start the job again when they are complete"
-            )
+        if self._once(found, into, entry) and (wrong := self._once(found, into, entry)):
+            raise ShardError(f"{shown(found.path)} {wrong}")
 
-    def _once(self, found: Found, into: Dir) -> bool:
-        """Copy a file and return whether it is whole and was at rest meanwhile."""
+    def _is_whole(self, found: Found, into: Dir, entry: Entry | None) -> bool:
+        source, target = _stat(found.name, found.at), _stat(found.name, into)
+        if _signs(source) != _signs(target) or stat.S_IMODE(target.st_mode) != _mode(source):
+            return False
+        if entry:
+            path = f"{into.path}/{found.name}"
+            with opened(path, FILE, name=found.name, at=into.fd) as file, naming(path):
+                if sha256_of(file, self._ring().block()) != entry.sha256:
+                    return False
+        self.count(source.st_size)
+        return True
+
+    def _once(self, found: Found, into: Dir, entry: Entry | None) -> str:
+        """Copy a file, and return what is wrong with the copy, nothing where it is whole and was at rest."""
         with opened(found.path, FILE, name=found.name, at=found.at.fd) as source:
             before = _facts(source, found)
             if kind_of(before.st_mode, found.path) is not Kind.FILE:
-                return False
+                return CHANGES
+            digest = hashlib.sha256() if entry else None
             with _new(found.name, into) as target:
-                copied = self._content(source, target, before.st_size, found, into)
+                copied = self._content(source, target, before.st_size, found, into, digest)
                 whole = copied == before.st_size and _signs(before) == _signs(_facts(source, found))
-                if whole:
+                wrong = "" if whole else CHANGES
+                if whole and entry and digest and digest.hexdigest() != entry.sha256:
+                    wrong = DIFFERS
+                if not wrong:
                     _seal(target, before, f"{into.path}/{found.name}")
-        if not whole:
+        if wrong:
             _discard(found.name, into)
             self.count(-copied)
-        return whole
+        return wrong
 
-    def _content(self, source: int, target: int, size: int, found: Found, into: Dir) -> int:
-        copied = 0
-        while copied < size:
-            with naming(found.path):
-                count = self.read(source, [self.block])
-            if not count:
-                break
-            with naming(f"{into.path}/{found.name}"):
-                _write(target, memoryview(self.block)[:count])
-            copied += count
-            self.count(count)
+    def _content(
+        self, source: int, target: int, size: int, found: Found, into: Dir, digest: hashlib._Hash | None
+    ) -> int:
+        ring, copied = self._ring(), 0
+        try:
+            while copied < size:
+                block = ring.block()
+                with naming(found.path):
+                    count = self.read(source, [block])
+                if not count:
+                    break
+                data = memoryview(block)[:count]
+                if digest:
+                    ring.hash(data, digest.update, alone=size <= BLOCK)
+                with naming(f"{into.path}/{found.name}"):
+                    _write(target, data)
+                copied += count
+                self.count(count)
+        finally:
+            ring.settle()
         return copied
+
+    def _ring(self) -> Ring:
+        if not hasattr(self.rings, "mine"):
+            self.rings.mine = Ring(self.beside)
+        mine: Ring = self.rings.mine
+        return mine
 
 
 @contextmanager

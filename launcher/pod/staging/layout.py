@@ -1,6 +1,7 @@
-"""Where a rank's shard is on the volume, decided from the directories that are there.
+"""Where a rank's shards are on the volume, decided from the directories that are there.
 
 No I/O here. Two layouts: `<rank>/data` and `data/<rank>`; one of them, complete, or a sentence about what is wrong.
+With more shards than trainers, a rank has the shards rank, rank + trainers, and so on.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ LISTED = 10  # names in one message
 
 def find_shard(
     rank: int, trainers: int, *, job_dir: str, counted_by: str, by_rank: Collection[str], under_data: Collection[str]
-) -> tuple[str, ...]:
-    """Return the way from the job's directory to the rank's shard, nothing where the job has no shards.
+) -> tuple[tuple[str, str], ...]:
+    """Return the ways from the job's directory to the rank's shards, none where the job has no shards.
 
     `by_rank` are the numbers that have a `data` in them, `under_data` those inside `data`.
     """
@@ -26,16 +27,20 @@ def find_shard(
             f"{job_dir} holds shards in both layouts, {_first(by_rank)}/data and data/{_first(under_data)}: "
             "expected one of them; move the one away that is out of date"
         )
-    if not by_rank and not under_data:
+    numbers = by_rank or under_data
+    if not numbers:
         return ()
-    wrong = _difference(by_rank or under_data, {str(number) for number in range(trainers)})
-    if wrong:
+    count = max(len(numbers), trainers)
+    if _difference(numbers, {str(number) for number in range(count)}):
+        count = trainers
+    if wrong := _difference(numbers, {str(number) for number in range(count)}):
         pattern = "<rank>/data" if by_rank else "data/<rank>"
         raise ShardError(
-            f"{job_dir}/{pattern}: {wrong}; expected one shard for each trainer, 0 to {trainers - 1}, "
-            f"as {counted_by} says: split the data into {trainers}, or start as many trainers as there are shards"
+            f"{job_dir}/{pattern}: {wrong}; expected one or more for each trainer, from 0 without a gap; there are "
+            f"{trainers} trainers, as {counted_by} says: split the data into {trainers}, or start fewer trainers"
         )
-    return (str(rank), "data") if by_rank else ("data", str(rank))
+    mine = (str(number) for number in range(rank, count, trainers))
+    return tuple((number, "data") if by_rank else ("data", number) for number in mine)
 
 
 def _first(names: Collection[str]) -> str:

@@ -17,17 +17,21 @@ class Marker:
 
     staged: frozenset[Identity] = frozenset()
     copied: frozenset[Identity] = frozenset()
+    made_of: str = ""  # the sources of `data`, as a digest of their paths
 
     def text(self) -> str:
         """Return the marker as its file has it."""
-        return json.dumps({"staged": sorted(self.staged), "copied": sorted(self.copied)}) + "\n"
+        return (
+            json.dumps({"staged": sorted(self.staged), "copied": sorted(self.copied), "made_of": self.made_of}) + "\n"
+        )
 
     @classmethod
     def parse(cls, text: str) -> Marker:
         """Return the marker in a file; one that cannot be read knows nothing, so that nothing is deleted."""
         try:
             found = json.loads(text)
-            return cls(staged=_identities(found["staged"]), copied=_identities(found["copied"]))
+            staged, copied = _identities(found["staged"]), _identities(found["copied"])
+            return cls(staged=staged, copied=copied, made_of=str(found.get("made_of", "")))
         except (ValueError, KeyError, TypeError):
             return cls()
 

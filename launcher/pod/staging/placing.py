@@ -12,6 +12,7 @@ import os
 import shutil
 import stat
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,6 +75,15 @@ class Place:
             )
         return self.data
 
+    def take_back(self, staged: Path) -> None:
+        """Go on from a `data` that was staged from the same sources: what is unchanged is not copied again."""
+        if _exists(staged) or not _exists(self.data):
+            return
+        marker = self._marker()
+        if marker.made_of == staged.name and _identity(self.data) in marker.staged:
+            with suppress(_OtherDeviceError):
+                self._move(self.data, staged)
+
     def put(self, staged: Path) -> None:
         """Make a directory that is complete the working directory's `data`."""
         self._drop_old()
@@ -88,7 +98,7 @@ class Place:
                 self._retire()
         self._move(staged, self.data)
         self._drop_old()
-        self._remember(Marker(staged=frozenset({_identity(self.data)})))
+        self._remember(Marker(staged=frozenset({_identity(self.data)}), made_of=staged.name))
 
     def merge(self, staged: Path, into: Path | None = None) -> None:
         """Move everything below a directory to its place in the working directory, over what is there."""

@@ -136,6 +136,18 @@ def walk(dirs: Sequence[Dir], above: str = "") -> Iterator[tuple[str, Found]]:
                 yield from walk(below, path + "/")
 
 
+def refuse_same_names(dirs: Sequence[Dir]) -> None:
+    """Refuse several shards that have a file of the same name: one would cover the other."""
+    first: dict[str, str] = {}
+    for each in dirs if len(dirs) > 1 else ():
+        for path, found in walk((each,)):
+            if found.kind is not Kind.DIRECTORY and first.setdefault(path, found.path) != found.path:
+                raise ShardError(
+                    f"{shown(first[path])} and {shown(found.path)} go to one place, as this rank has both shards: "
+                    "expected a name of its own for each file; rename one, or split the data into one shard a trainer"
+                )
+
+
 def kind_of(mode: int, path: str) -> Kind:
     """Return what is to be copied, or refuse what cannot be."""
     try:

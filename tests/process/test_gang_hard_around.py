@@ -1,0 +1,122 @@
+"""What is around a gang goes wrong: its volume hangs, its clock jumps, strangers come in crowds."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.support.gangs import Fault, Gang, gang
+from tests.support.hard_faults import TICKING
+from tests.support.launchers import STATUS_PORT
+from tests.support.outcomes import is_done, note
+from tests.support.whole_volume import whole_volume
+
+pytestmark = pytest.mark.timeout(90)
+
+HELD = Fault("pass 1", "wait", generation=1, times=0)
+QUICK = {"LAUNCHER_PEER_TIMEOUT": "3"}
+PATIENT = {"LAUNCHER_PEER_TIMEOUT": "9"}  # so that nobody is lost to a busy machine
+LOST = 3.0
+SEALING = 5.0  # so long a verdict waits for the volume
+LIBRARIES = [*Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")]
+WITHOUT = ("env", "-u", "LD_PRELOAD", *TICKING)  # where it leaves the monotonic clock alone it breaks `sleep`
+
+
+def undisturbed(g: Gang, seconds: float) -> None:
+    """Hold that for so long all statuses answer, and no generation ends."""
+    until = g.now() + seconds
+    while g.now() < until:
+        for each in g.places:
+            assert each.phase == "training"  # within 2 s, or there is none
+        time.sleep(0.1)
+    assert not any(each.events("generation_ended") for each in g.places)
+
+
+def test_a_volume_that_hangs_stops_neither_the_training_nor_the_verdict(tmp_path: Path) -> None:
+    env = {**QUICK, "LAUNCHER_MAX_RESTARTS": "0"}
+    with whole_volume(tmp_path / "volume") as volume, gang(3, tmp_path, faults=[HELD], env=env) as g:
+        g.await_trace("fault", 3)
+        with volume.hanging():
+            undisturbed(g, LOST + 1)
+            at = g.now()
+            g.launcher(1).child().send_signal(signal.SIGKILL)
+            code, message = g.verdict()
+        note("a trainer is killed while the volume hangs", f"all end with {code}", g.last_end() - at)
+        assert (code, "trainer 1" in message) == (128 + signal.SIGKILL, True)
+        assert g.last_end() - at < SEALING + 5
+
+
+def test_a_volume_that_hangs_does_not_stop_a_stop(tmp_path: Path) -> None:
+    with whole_volume(tmp_path / "volume") as volume, gang(3, tmp_path, faults=[HELD], env=QUICK) as g:
+        g.await_trace("fault", 3)
+        with volume.hanging():
+            at = g.now()
+            for each in g.places:
+                each.send(signal.SIGTERM)
+            assert g.codes() == [128 + signal.SIGTERM] * 3
+        note("TERM to all while the volume hangs", "all end with 143", g.last_end() - at)
+        assert g.last_end() - at < 5
+
+
+def with_false_time(clock: Path) -> dict[str, str]:
+    """Return what gives a launcher a clock that is moved by writing into a file."""
+    if not LIBRARIES:
+        pytest.skip("there is no libfaketime: install Debian's package faketime")
+    clock.write_text("+0")
+    return {
+        "LD_PRELOAD": str(LIBRARIES[0]),
+        "FAKETIME_TIMESTAMP_FILE": str(clock),
+        "FAKETIME_CACHE_DURATION": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+    }
+
+
+def test_clocks_that_jump_by_an_hour_disturb_nobody(tmp_path: Path) -> None:
+    """The leader's an hour ahead and a member's an hour back."""
+    clocks = [tmp_path / "leader", tmp_path / "member"]
+    false = {rank: with_false_time(clock) for rank, clock in enumerate(clocks)}
+    with gang(3, tmp_path, command=WITHOUT, faults=[HELD], env=PATIENT, env_of=false) as g:
+        g.await_trace("fault", 3)
+        for clock, moved in zip(clocks, ("+1h", "-1h"), strict=True):
+            clock.write_text(moved)
+        undisturbed(g, 2.0)
+        g.go()
+        is_done(g)
+        assert len(g.events("generation_made")) == 1
+        told = [each.events("launcher_finished")[0]["timestamp"] for each in g.places]
+        assert told[1] < told[2] < told[0]
+
+
+CROWD, PER_ADDRESS = 500, 20
+SLOW = b"GET /status HTTP/1.1\r\nHost: a\r\nX-Slow: "
+OTHERS = (
+    b"POST /status HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc",
+    b"DELETE / HTTP/1.1\r\nHost: a\r\n\r\n",
+    b"GET /" + b"x" * 9000 + b" HTTP/1.1\r\nHost: a\r\n\r\n",
+    b"\x16\x03\x01 no http at all\r\n\r\n",
+)
+
+
+def test_crowds_of_strangers_disturb_nobody(tmp_path: Path) -> None:
+    with gang(3, tmp_path, faults=[HELD], env=PATIENT) as g, ExitStack() as stack:
+        g.await_trace("fault", 3)
+        leader = psutil.Process(g.launcher(0).life.pid)
+        before = leader.memory_info().rss
+        for number in range(CROWD):
+            source = (f"{g.net}.{100 + number // PER_ADDRESS}", 0)
+            wire = socket.create_connection((g.address(0), STATUS_PORT), timeout=5, source_address=source)
+            stack.enter_context(wire)
+            wire.sendall((b"", SLOW, *OTHERS)[number % 6 if number % 2 else 0])
+        undisturbed(g, 3)
+        grown = leader.memory_info().rss - before
+        note(f"{CROWD} strangers at the leader's status", "its memory has grown by MB", grown / 1e6)
+        assert grown < 20e6
+        g.go()
+        is_done(g)
+        assert len(g.events("generation_made")) == 1
