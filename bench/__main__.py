@@ -13,7 +13,10 @@ from functools import partial
 from pathlib import Path
 
 from bench import machine
+from bench.data import data
 from bench.death import death
+from bench.gang import gang
+from bench.gang_waking import waking
 from bench.idle import idle
 from bench.lives import Ground
 from bench.meet import meet
@@ -28,8 +31,11 @@ BENCHMARKS: dict[str, Callable[[Ground], tuple[Row, ...]]] = {
     "meet": meet,
     "stop": stop,
     "death": death,
+    "gang": gang,
+    "waking": waking,
     "pump": pump,
     "idle": idle,
+    "data": data,
 }
 PAGE = Path(__file__).with_name("README.md")
 

@@ -1,11 +1,17 @@
 """What the launchers are given to run; Python alone, started without its site packages.
 
 flood SIZE: lines of 100 bytes. tick NUMBER: a line with the time each 10 ms. fall BELL: as a pserver, ring when
-told to end; as a trainer, once it is allowed to, ring and exit with 7.
+told to end; as a trainer, once it is allowed to, ring and exit with 7. crew BELL LEAVE RANK: ring when it runs and
+when it is told to end, and say who; the trainer of this rank, once it is allowed to, falls.
+
+A pserver serves, since no trainer starts before it does.
 """
+
+from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
 import time
 
@@ -16,10 +22,11 @@ PAUSE = 0.01
 
 def flood(size: str, meeting: str = "") -> None:
     """Write lines; where pserver and trainer do so side by side, the trainer ends only after both are done."""
+    door = serve()
     left = int(size)
     while left > 0:
         left -= os.write(1, BLOCK[:left])
-    if meeting and os.environ["TRAINING_ROLE"] == "PSERVER":
+    if meeting and door:
         ring(meeting)
         signal.pause()
     elif meeting:
@@ -36,7 +43,8 @@ def tick(number: str) -> None:
 
 def fall(bell: str, leave: str) -> None:
     """Be the child that dies, or the one that is told."""
-    if os.environ["TRAINING_ROLE"] == "PSERVER":
+    door = serve()
+    if door or os.environ["TRAINING_ROLE"] == "PSERVER":  # a peer's has no port
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
         ring(bell)
         signal.sigwait({signal.SIGTERM})
@@ -48,10 +56,34 @@ def fall(bell: str, leave: str) -> None:
         os._exit(7)
 
 
-def ring(bell: str) -> None:
-    """Write the time into a FIFO."""
+def crew(bell: str, leave: str, rank: str) -> None:
+    """Be one of the programs of a gang."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    door = serve()
+    role = b"pserver" if door else b"trainer"
+    named = [os.environ[name] for name in ("TRAINER_ID", "RANK", "PADDLE_TRAINER_ID") if name in os.environ]
+    who = b" %s %s" % (role, os.environ.get("POD_IP", "".join(named[:1])).encode())
+    ring(bell, b" up" + who)
+    if not door and named[:1] == [rank]:
+        with open(leave, "rb") as allowed:  # noqa: PTH123  # as above
+            allowed.readline()
+        ring(bell, b" died" + who)
+        os._exit(7)
+    signal.sigwait({signal.SIGTERM})
+    ring(bell, b" told" + who)
+
+
+def serve() -> socket.socket | None:
+    """Listen where a pserver of ours is to; nothing for any other program."""
+    if os.environ.get("TRAINING_ROLE") != "PSERVER" or "PADDLE_PORT" not in os.environ:
+        return None
+    return socket.create_server((os.environ["POD_IP"], int(os.environ["PADDLE_PORT"])))
+
+
+def ring(bell: str, what: bytes = b"") -> None:
+    """Write the time into a FIFO, and what happened."""
     descriptor = os.open(bell, os.O_WRONLY)
-    os.write(descriptor, b"%d\n" % time.monotonic_ns())
+    os.write(descriptor, b"%d%s\n" % (time.monotonic_ns(), what))
     os.close(descriptor)
 
 

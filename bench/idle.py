@@ -56,15 +56,15 @@ def _lives(ground: Ground, hung: Bell, stack: ExitStack) -> dict[str, Life]:
 
 def _window(lives: dict[str, Life], title: str, ground: Ground) -> dict[str, dict[str, float]]:
     ground.progress(title)
-    before = {name: _so_far(life.pid) for name, life in lives.items()}
+    before = {name: so_far(life.pid) for name, life in lives.items()}
     time.sleep(WINDOW)
-    after = {name: _so_far(life.pid) for name, life in lives.items()}
+    after = {name: so_far(life.pid) for name, life in lives.items()}
     if dead := [name for name, life in lives.items() if life.process.poll() is not None]:
         raise Unheard(f"{dead} ended while they were to be idle")
     return {name: {key: after[name][key] - before[name][key] for key in after[name]} for name in lives}
 
 
-def _so_far(pid: int) -> dict[str, float]:
+def so_far(pid: int) -> dict[str, float]:
     """Return how often all threads together have waited, and how long they have run."""
     tasks = list(Path(f"/proc/{pid}/task").iterdir())
     waits = [

@@ -52,6 +52,7 @@ def job(ground: Ground, *, runtime: str = "env", pods: int = 1) -> dict[str, str
         "LAUNCHER_RUNTIME": runtime,
         "LAUNCHER_PEERS": "static:" + ",".join(f"127.0.1.{number}" for number in range(1, pods + 1)),
         "POD_IP": "127.0.1.1",
+        "LAUNCHER_MAX_RESTARTS": "0",
     }
 
 

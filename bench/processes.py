@@ -42,6 +42,13 @@ class Bell:
         line, _, self._heard = self._heard.partition(b"\n")
         return came, line
 
+    def forget(self) -> None:
+        """Throw away what was said and not heard."""
+        self._heard = b""
+        with suppress(BlockingIOError):
+            while os.read(self._descriptor, 4096):
+                pass
+
     def close(self) -> None:
         os.close(self._descriptor)
         self.path.unlink()

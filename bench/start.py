@@ -70,7 +70,7 @@ def _job(ground: Ground, hung: Bell) -> tuple[Row, ...]:
     before = as_process_one(ground)
     argv = (*before, START_PADDLE, "--", *ringing(hung.path))
     measures: dict[str, Measure] = {
-        "ours": lambda: started(argv, job(ground, pods=3), hung),
+        "ours": lambda: started(argv, job(ground), hung),
         PYTHON: lambda: started((*before, *python(hung)), {}, hung),
     }
     figures = in_turns(measures, ground.rounds(ROUNDS), ground.progress)

@@ -18,7 +18,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,9 +63,19 @@ def ran(g: Gang, role: str = "trainer") -> list[Ran]:
     return sorted(found, key=lambda each: each.since)
 
 
-def last_run(g: Gang, generation: int, since: float = 0.0) -> float:
-    """Return when the last trainer of a generation ran, 0 if none did since then; numbers come again after eight."""
-    return max((each.until for each in ran(g) if each.generation == generation and each.until > since), default=0.0)
+def last_run(g: Gang, generation: int) -> float:
+    """Return when the last trainer of a generation ran."""
+    return max(each.until for each in ran(g) if each.generation == generation)
+
+
+def ticking(g: Gang) -> set[Path]:
+    """Return the files of the trainers that were started so far."""
+    return set((g.top / "ticks").glob("trainer-*"))
+
+
+def last_tick(paths: Iterable[Path]) -> float:
+    """Return when the last of these trainers ran."""
+    return max(float(until) for path in paths for _, until in PAIR.iter_unpack(path.read_bytes()))
 
 
 def await_ends(g: Gang, generation: int, *ranks: int) -> None:

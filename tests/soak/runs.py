@@ -1,0 +1,199 @@
+"""One run of the soak: a gang of real launchers, the faults of its plan, and what has to be so at its end."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import psutil
+
+from launcher.pod.gang.passes import directory_of
+from tests.soak.plans import (
+    ALWAYS,
+    FREEZE,
+    LAUNCHER,
+    LOSS,
+    PASSES,
+    PODS,
+    PSERVER,
+    STOP,
+    TORN,
+    TRAINER,
+    Blow,
+    Plan,
+)  # fmt: skip
+from tests.support.gangs import Gang, gang
+from tests.support.hard_faults import TICKING, Ice, check_overlap, frozen
+from tests.support.launchers import Launcher
+from tests.support.outcomes import DONE
+from tests.support.script import Fault, expected
+
+SECONDS = 0.1  # a pass, at the least
+BUDGET = 30  # a busy machine makes losses of its own
+BOUND = 90.0  # in which every run has its verdict
+WAKING = 0.5  # so long the children of a pod that wakes may run, at most
+ALWAYS_CODE = 7
+ALWAYS_BUDGET = 1
+ENV = {"LAUNCHER_PEER_TIMEOUT": "3"}
+SOON = 0.05
+KILLED = (128 + signal.SIGKILL, -signal.SIGKILL, 1)  # the last is what some versions of `unshare` make of it
+STOPPED = 128 + signal.SIGTERM
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What came of a run: how often each kind of fault was had, how many restarts, how many seconds."""
+
+    had: tuple[str, ...]
+    restarts: int
+    seconds: float
+
+
+@dataclass(slots=True, kw_only=True)
+class Blows:
+    """The faults that are still to come, and what they leave to be done later."""
+
+    g: Gang
+    begun: float
+    left: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
+    had: list[str] = field(default_factory=list)
+    windows: list[tuple[float, float]] = field(default_factory=list)
+    gone: dict[int, set[int]] = field(
+        default_factory=dict
+    )  # the codes that launchers may end with before the verdict
+    cold: set[int] = field(default_factory=set)  # the launchers that are frozen: nobody can kill them
+    ices: ExitStack = field(default_factory=ExitStack)
+
+    def deal(self, plan: Plan) -> None:
+        """Deal each when its time comes, until all launchers have ended."""
+        until = self.begun + BOUND
+        waiting = [blow for blow in plan.blows if blow.kind in VERBS]
+        while None in [each.code for each in self.g.places]:
+            now = time.monotonic()
+            assert now < until, f"no verdict within {BOUND:g} s"
+            if waiting and (plan.early or any((self.g.top / "ticks").glob("trainer-*"))):
+                self.left += [(now + blow.at, partial(self._blow, blow)) for blow in waiting]
+                waiting = []
+            for due in [each for each in self.left if each[0] <= now]:
+                self.left.remove(due)
+                due[1]()
+            time.sleep(0.01)
+
+    def _blow(self, blow: Blow) -> None:
+        launcher = self.g.launcher(blow.place)
+        if launcher.code is not None:
+            return  # it has its verdict
+        # What is sent to a process 1 that does not listen yet is lost.
+        able = launcher.events() and id(launcher) not in self.cold
+        with suppress(psutil.NoSuchProcess, ProcessLookupError):
+            if able and VERBS[blow.kind](self, launcher, blow):
+                self.had.append(blow.kind)
+                return
+        self.left.append((time.monotonic() + SOON, partial(self._blow, blow)))
+
+    def child(self, role: str, launcher: Launcher, _: Blow) -> bool:
+        """Kill a program of a pod, if it has one at the moment."""
+        for process in psutil.Process(launcher.life.pid).children():
+            with suppress(psutil.Error):
+                if process.environ().get("TRAINING_ROLE") == role:
+                    process.kill()
+                    return True
+        return False
+
+    def again(self, launcher: Launcher, blow: Blow) -> bool:
+        """Kill a launcher, which is started again in the same pod."""
+        self._goes(launcher, *KILLED)
+        launcher.kill()
+        launcher.life.process.wait(10)
+        self.g.again(blow.place)
+        return True
+
+    def lose(self, launcher: Launcher, blow: Blow) -> bool:
+        """Kill a launcher, whose pod is replaced."""
+        self._goes(launcher, *KILLED)
+        launcher.kill()
+        self.g.replace(blow.place)
+        return True
+
+    def stop(self, launcher: Launcher, blow: Blow) -> bool:
+        """Delete a pod, which is replaced at once."""
+        self._goes(launcher, STOPPED)
+        launcher.send(signal.SIGTERM)
+        self.g.replace(blow.place)
+        return True
+
+    def freeze(self, launcher: Launcher, blow: Blow) -> bool:
+        """Freeze a pod, and let it go on later."""
+        held = ExitStack()
+        ice = held.enter_context(frozen(launcher))
+        self.ices.push(held)
+        self.cold.add(id(launcher))
+        self.left.append((time.monotonic() + blow.lasts, partial(self._thaw, launcher, held, ice)))
+        return True
+
+    def _thaw(self, launcher: Launcher, held: ExitStack, ice: Ice) -> None:
+        held.close()
+        self.cold.discard(id(launcher))
+        self.windows.append((ice.woken, ice.woken + WAKING))
+
+    def _goes(self, launcher: Launcher, *codes: int) -> None:
+        self.gone.setdefault(id(launcher), set()).update(codes)
+
+
+VERBS: dict[str, Callable[[Blows, Launcher, Blow], bool]] = {
+    TRAINER: lambda blows, launcher, blow: blows.child("TRAINER", launcher, blow),
+    PSERVER: lambda blows, launcher, blow: blows.child("PSERVER", launcher, blow),
+    LAUNCHER: Blows.again,
+    LOSS: Blows.lose,
+    STOP: Blows.stop,
+    FREEZE: Blows.freeze,
+}
+
+
+def run(plan: Plan, top: Path) -> Result:
+    """Let a gang suffer a plan, and hold all that has to be so."""
+    begun = time.monotonic()
+    budget = BUDGET if plan.hopeless is None else ALWAYS_BUDGET
+    env = {**ENV, "LAUNCHER_MAX_RESTARTS": str(budget)}
+    faults = [fault for blow in plan.blows for fault in _of_programs(blow)]
+    with gang(
+        PODS, top, passes=PASSES, seconds=SECONDS, faults=faults, api=True, process_one=True, command=TICKING, env=env
+    ) as g:
+        blows = Blows(g=g, begun=begun)
+        with blows.ices:
+            blows.deal(plan)
+            _check(g, plan, blows)
+        torn = len(g.trace("fault", do="torn"))
+        had = (*blows.had, *[TORN] * torn, *[ALWAYS] * (plan.hopeless is not None))
+        restarts = max((event["generation"] for event in g.events("generation_made")), default=1) - 1
+    return Result(had=had, restarts=restarts, seconds=time.monotonic() - begun)
+
+
+def _of_programs(blow: Blow) -> tuple[Fault, ...]:
+    if blow.kind == TORN:  # and who wrote it dies, or nobody would come back to it
+        return (Fault(f"save {blow.number}", "torn"), Fault(f"saved {blow.number}", "kill"))
+    if blow.kind == ALWAYS:
+        return (Fault(f"pass {blow.number}", f"exit {ALWAYS_CODE}", rank=blow.place, times=0),)
+    return ()
+
+
+def _check(g: Gang, plan: Plan, blows: Blows) -> None:
+    code, message = g.verdict()
+    if plan.hopeless is None:
+        assert (code, message) == (0, DONE), f"not done: {code}, {message}"
+        assert g.result() == expected(PASSES, PODS)
+        newest = g.output / directory_of(PASSES - 1)
+        assert (newest / "model").read_text() == expected(PASSES, PODS), "the last checkpoint is another one"
+    else:
+        truth = f"trainer {plan.hopeless} exited with {ALWAYS_CODE}"
+        assert (code, truth in message) == (ALWAYS_CODE, True), f"not the truth: {code}, {message}"
+    for each in g.all:
+        if each not in g.places:
+            g.wait(lambda each=each: each.code is not None)  # type: ignore[misc]  # bound now
+            assert each.code in {code, *blows.gone.get(id(each), ())}, f"{each.name} ended with {each.code}"
+    check_overlap(g, blows.windows)
