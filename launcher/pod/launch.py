@@ -13,7 +13,8 @@ from launcher.pod import policy, supervise, voices
 from launcher.pod.events import Tell
 from launcher.pod.gang.following import soonest
 from launcher.pod.gang.membership import Membership
-from launcher.pod.gang.words import Brood, Failure
+from launcher.pod.gang.views import Brood
+from launcher.pod.gang.words import Failure
 from launcher.pod.inbox import Inbox
 from launcher.pod.masking import masked
 from launcher.pod.memory import Memory, explain

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from launcher.pod.gang.records import RecordFacts, Records
-from launcher.pod.gang.words import Recorded, Verdict
+from launcher.pod.gang.views import Recorded
+from launcher.pod.gang.words import Verdict
 from tests.support.hanging import hanging_volume
 from tests.support.keeping import Told, generation, home_in, record_in
 from tests.support.mounts import mounted

@@ -12,7 +12,8 @@ from dataclasses import replace
 import pytest
 
 from launcher.pod.gang.statuses import Statuses
-from launcher.pod.gang.words import Heard, Marks, Phase, Status
+from launcher.pod.gang.views import Heard
+from launcher.pod.gang.words import Marks, Phase, Status
 from launcher.pod.outcome import SettingsError
 from tests.support.statuses import HASTY, LIMITS, Ground, Pod, Wire, ask, ground, json_of, who
 from tests.support.waiting import wait_until

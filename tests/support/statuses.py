@@ -20,7 +20,8 @@ from typing import Any
 from launcher.pod.gang.metrics import Facts
 from launcher.pod.gang.serving import Patience
 from launcher.pod.gang.statuses import Statuses
-from launcher.pod.gang.words import Limits, Status, Who
+from launcher.pod.gang.views import Limits
+from launcher.pod.gang.words import Status, Who
 from launcher.pod.settings import Role
 from tests.support.waiting import wait_until
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from launcher.pod.gang.following import End, Orders
 from launcher.pod.gang.member import NOBODY, Member, Order
-from launcher.pod.gang.words import Failure, Recorded, Status, Verdict, Who
+from launcher.pod.gang.views import Recorded
+from launcher.pod.gang.words import Failure, Status, Verdict, Who
 from launcher.pod.settings import Role
 from tests.unit.gang_children import Children
 from tests.unit.gang_peers import Peers

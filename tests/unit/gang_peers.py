@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from launcher.pod.gang.words import Heard, Status
+from launcher.pod.gang.views import Heard
+from launcher.pod.gang.words import Status
 
 if TYPE_CHECKING:
     from tests.unit.gang_launcher import Launcher

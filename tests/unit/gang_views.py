@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from launcher.pod.gang.words import Failure, Generation, Heard, Limits, Rules, Stage, Status, Verdict, View, Who, Word
+from launcher.pod.gang.views import Heard, Limits, Rules, View
+from launcher.pod.gang.words import Failure, Generation, Stage, Status, Verdict, Who, Word
 from launcher.pod.settings import Role
 
 NOW = 1000.0

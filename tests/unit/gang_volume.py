@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from launcher.pod.gang.words import Generation, Recorded, Verdict
+from launcher.pod.gang.views import Recorded
+from launcher.pod.gang.words import Generation, Verdict
 
 STALE = 3.0  # a file that was absent may be missed for that long, as on NFS
 

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from launcher.pod.gang.words import Limits, Rules, Status
+from launcher.pod.gang.views import Limits, Rules
+from launcher.pod.gang.words import Status
 from launcher.pod.settings import Role
 from tests.unit.gang_checks import Checks
 from tests.unit.gang_launcher import Launcher

@@ -6,8 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from launcher.pod.gang.leading import SEALING, Lead, lead
-from launcher.pod.gang.words import Failure, Recorded, Stage, Verdict, View, Word
+from launcher.pod.gang.lead import Lead
+from launcher.pod.gang.leading import lead
+from launcher.pod.gang.sealing import SEALING
+from launcher.pod.gang.views import Recorded, View
+from launcher.pod.gang.words import Failure, Stage, Verdict, Word
 from launcher.pod.outcome import Code
 from tests.unit.gang_views import (
     ENDED,

@@ -11,7 +11,8 @@ from launcher.pod.gang import fencing
 from launcher.pod.gang.fencing import Fence
 from launcher.pod.gang.following import Orders, Run, follow
 from launcher.pod.gang.missing import absent, deserted
-from launcher.pod.gang.words import Generation, Heard, Limits, Recorded, Stage, Status, View, Word
+from launcher.pod.gang.views import Heard, Limits, Recorded, View
+from launcher.pod.gang.words import Generation, Stage, Status, Word
 from tests.unit.gang_views import (
     BORN_AGAIN,
     ENDED,

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from launcher.pod.gang.words import Generation, Heard, Limits, View, Who
+from launcher.pod.gang.views import Heard, Limits, View
+from launcher.pod.gang.words import Generation, Who
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

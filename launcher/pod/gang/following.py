@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-from launcher.pod.gang.words import Heard, Rules, Stage, Verdict, View, Word
+from launcher.pod.gang.views import Heard, Rules, View
+from launcher.pod.gang.words import Stage, Verdict, Word
 
 
 class Run(IntEnum):

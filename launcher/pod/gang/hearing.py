@@ -10,7 +10,8 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from launcher.pod.gang.words import Heard, Status
+from launcher.pod.gang.views import Heard
+from launcher.pod.gang.words import Status
 
 
 class Hearing:

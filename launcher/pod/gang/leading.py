@@ -5,11 +5,14 @@ No I/O here. A generation needs every member, in each of its stages; the first t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from launcher.pod.gang.gathering import gathered
+from launcher.pod.gang.lead import Lead, failure_of, newest_pass, number_of, patience, replaced, statuses_of
 from launcher.pod.gang.missing import absent, deserted, lacking
-from launcher.pod.gang.words import Failure, Generation, Rules, Stage, Status, Verdict, View, Word
+from launcher.pod.gang.sealing import SEALING, end_if_overdue, seal, sealed
+from launcher.pod.gang.views import Rules, View
+from launcher.pod.gang.words import Failure, Generation, Stage, Status, Verdict, Word
 from launcher.pod.outcome import Code
 from launcher.pod.settings import Role
 
@@ -31,24 +34,6 @@ HOPELESS = frozenset({Code.DATA, Code.API, Code.BUG, Code.CANNOT_START, Code.SHA
 # A generation that trained for less than this is one of a crash loop, which goes round ever more slowly.
 SOON = 10.0
 SLOWEST = 30.0
-# A volume that does not answer holds the verdict no longer than this.
-SEALING = 5.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lead:
-    """What a leader keeps: its word, what it asked of the record, and the times that its limits count from."""
-
-    word: Word = field(default_factory=Word)
-    asked: Generation | None = None
-    tried: int = 0  # the highest number that was asked for: one that was given up may yet be made
-    sealing: Verdict | None = None
-    seen: tuple[object, ...] = ()  # of the members, when something changed last
-    since: float = 0.0  # that moment
-    hold: float = 0.0  # until when somebody may still run of whom nobody here knows; 0 where nobody can
-    begun: float | None = None  # when the trainers of this generation started
-    quick: int = 0  # failures in a row that came soon
-    not_before: float = 0.0
 
 
 def lead(before: Lead, view: View, rules: Rules) -> Lead:
@@ -56,27 +41,14 @@ def lead(before: Lead, view: View, rules: Rules) -> Lead:
     if before.word.verdict:
         return before
     if before.sealing or view.record.sealed:
-        return _sealed(before, view)
+        return sealed(before, view)
     if before.word.stage is Stage.GATHERING:
         after = _gather(before, view, rules)
     elif cause := _trouble(before.word, view, rules):
         after = _end(before, cause, view, rules)
     else:
         after = _advance(before, view)
-    return _overdue(before, after, view, rules)
-
-
-def replaced(view: View) -> bool:
-    """Return whether a later gang is complete without any of this one: its pods were deleted, though it is not told.
-
-    It makes no generation any more, or the two would overtake each other until no restart is left; and it gives no
-    verdict but theirs.
-    """
-    latest, ours = view.record.latest, _statuses(view)
-    if latest is None or not latest.number > max(status.known for status in ours) > 0:
-        return False
-    boots = {status.who.boot for status in ours}
-    return all(who.boot not in boots for who in latest.members)
+    return end_if_overdue(before, after, view, rules)
 
 
 def due(lead: Lead, view: View, rules: Rules) -> float | None:
@@ -88,7 +60,7 @@ def due(lead: Lead, view: View, rules: Rules) -> float | None:
         return lead.since + SEALING
     times = [time for time in (lead.not_before, lead.hold) if time > view.now]
     if lead.word.stage is not Stage.TRAINING:
-        times.append(lead.since + _patience(lead.word, rules))
+        times.append(lead.since + patience(lead.word, rules))
     if lead.word.stage is not Stage.GATHERING and lead.word.generation:
         heard = [view.of(who.address) for who in lead.word.generation.members if who.boot != view.mine.who.boot]
         times += [min(each.wrote + limits.lost, each.sent + limits.lease) for each in heard]
@@ -110,8 +82,8 @@ def _gather(before: Lead, view: View, rules: Rules) -> Lead:
         # They can know of it only from now on; and one who sleeps through it is killed when it wakes.
         hold = view.now + rules.limits.lost + rules.limits.lease if before.hold else 0.0
         return replace(before, asked=None, begun=None, hold=hold, word=Word(stage=Stage.READYING, generation=asked))
-    if fatal := _failure(view, generation=0):
-        return _seal(before, fatal, view)
+    if fatal := failure_of(view, generation=0):
+        return seal(before, fatal, view)
     if not (waiting or view.record.known):
         waiting = "the gang's record on the volume to be read"
     if waiting or view.now < before.not_before:
@@ -123,25 +95,25 @@ def _gather(before: Lead, view: View, rules: Rules) -> Lead:
 
 def _calm(view: View) -> bool:
     """Return whether every member is heard, and none runs anything or is about to."""
-    statuses = _statuses(view)
+    statuses = statuses_of(view)
     return len(statuses) == len(view.order) and not any(each.children or each.ready for each in statuses)
 
 
 def _ask(before: Lead, view: View, rules: Rules) -> Lead:
-    statuses = _statuses(view)
+    statuses = statuses_of(view)
     recorded = view.record.latest
-    last = max((each for each in (before.word.generation, recorded) if each), key=_number, default=None)
+    last = max((each for each in (before.word.generation, recorded) if each), key=number_of, default=None)
     lost = f"{view.name(last.members[0].address)}, the leader, was lost" if last else "the leader was lost"
-    cause = before.word.cause or Failure(generation=_number(last), code=Code.GANG, reason=lost)
+    cause = before.word.cause or Failure(generation=number_of(last), code=Code.GANG, reason=lost)
     # The record may have been read before the last generation was in it, or there is none: the members know, too.
     before_it = [status.restarts for status in statuses if status.known] + ([last.restarts] if last else [])
     if before_it and max(before_it) >= rules.restarts:
-        return _seal(before, cause, view, spent=max(before_it))
+        return seal(before, cause, view, spent=max(before_it))
     generation = Generation(
-        number=max(view.record.highest, before.tried, _number(last), *(status.known for status in statuses)) + 1,
+        number=max(view.record.highest, before.tried, number_of(last), *(status.known for status in statuses)) + 1,
         members=tuple(status.who for status in statuses),
         digest=view.mine.digest,
-        resume=_newest(statuses),
+        resume=newest_pass(statuses),
         restarts=max(before_it, default=-1) + 1,
         cause=cause.reason if before_it else "",
     )
@@ -162,7 +134,7 @@ def _vouched(recorded: Generation, statuses: list[Status]) -> bool:
 def _trouble(word: Word, view: View, rules: Rules) -> Failure | None:
     """Return the first thing that ends a generation under way."""
     number = word.number
-    if failure := _failure(view, generation=number):
+    if failure := failure_of(view, generation=number):
         return failure
     if view.record.highest > number:
         reason = f"another leader has made generation {view.record.highest}"
@@ -178,7 +150,7 @@ def _trouble(word: Word, view: View, rules: Rules) -> Failure | None:
 def _end(before: Lead, cause: Failure, view: View, rules: Rules) -> Lead:
     generation = before.word.generation
     if cause.code in HOPELESS or (generation and generation.restarts >= rules.restarts):
-        return _seal(before, cause, view, spent=generation.restarts if generation else 0)
+        return seal(before, cause, view, spent=generation.restarts if generation else 0)
     lived = view.now - before.begun if before.begun is not None else 0.0
     quick = before.quick + 1 if cause.code != Code.GANG and lived < SOON else 0
     pause = min(2.0 ** (quick - 2), SLOWEST) if quick > 1 else 0.0
@@ -188,7 +160,7 @@ def _end(before: Lead, cause: Failure, view: View, rules: Rules) -> Lead:
 
 def _advance(before: Lead, view: View) -> Lead:
     """Go on to the next stage when every member has come to the end of this one."""
-    word, statuses = before.word, _statuses(view)
+    word, statuses = before.word, statuses_of(view)
     waiting = next((why for address in view.order if (why := lacking(address, word, view))), "")
     if word.stage is Stage.TRAINING:
         trainers = [status.marks for status in statuses if status.who.role is not Role.PSERVER]
@@ -201,65 +173,3 @@ def _advance(before: Lead, view: View) -> Lead:
     if word.stage is Stage.SERVING:
         return replace(before, begun=view.now, word=replace(word, stage=Stage.TRAINING, waiting=""))
     return replace(before, word=word, sealing=Verdict(code=0, reason="every trainer is done"), since=view.now)
-
-
-def _overdue(before: Lead, after: Lead, view: View, rules: Rules) -> Lead:
-    """End what has not changed for too long; a training may take its time."""
-    if after.sealing or after.word.verdict or replaced(view):
-        return after
-    seen = (after.word.stage, after.word.waiting, *map(_visible, _statuses(view)))
-    if seen != before.seen:
-        return replace(after, seen=seen, since=view.now)
-    patience = _patience(after.word, rules)
-    if after.word.stage is Stage.TRAINING or view.now < after.since + patience:
-        return after
-    code = Code.GANG if after.word.generation else Code.JOIN
-    reason = f"nothing changed for {patience:g} s: {after.word.waiting or 'waiting'}"
-    return _seal(after, Failure(generation=after.word.number, code=code, reason=reason), view)
-
-
-def _seal(before: Lead, cause: Failure, view: View, spent: int = 0) -> Lead:
-    """Ask for the verdict of failure to be recorded, and end all children meanwhile."""
-    reason = f"{cause.reason}; no restart of {spent} is left" if spent else cause.reason
-    verdict = Verdict(code=cause.code, reason=reason, tail=cause.tail)
-    word = Word(generation=before.word.generation, cause=cause)
-    return replace(before, word=word, asked=None, sealing=verdict, since=view.now)
-
-
-def _sealed(before: Lead, view: View) -> Lead:
-    """Give the verdict once it stands in the record: of two leaders' verdicts the first one stands."""
-    late = before.sealing if view.now >= before.since + SEALING else None
-    verdict = view.record.sealed or late
-    if verdict is None:
-        return before
-    return replace(before, word=replace(before.word, stage=Stage.OVER, verdict=verdict, waiting=""))
-
-
-def _failure(view: View, generation: int) -> Failure | None:
-    statuses = _statuses(view)
-    found = (each.failure for each in statuses if each.failure and each.failure.generation == generation)
-    return next(found, None)
-
-
-def _statuses(view: View) -> list[Status]:
-    """Return the members' last statuses, in rank order."""
-    return [status for address in view.order if (status := view.of(address).status)]
-
-
-def _newest(statuses: list[Status]) -> int | None:
-    """Return the newest complete pass that everybody sees who has the volume."""
-    seen = [set(status.passes) for status in statuses if status.passes is not None]
-    return max(set.intersection(*seen), default=None) if seen else None
-
-
-def _visible(status: Status) -> tuple[object, ...]:
-    return (status.who.boot, status.phase, status.staged_bytes, status.ready, status.serving, status.children)
-
-
-def _patience(word: Word, rules: Rules) -> float:
-    restarting = word.stage is Stage.GATHERING and word.generation is not None
-    return rules.limits.regather if restarting else rules.limits.gather
-
-
-def _number(generation: Generation | None) -> int:
-    return generation.number if generation else 0

@@ -10,8 +10,9 @@ from launcher.pod.gang.chronicle import Chronicle
 from launcher.pod.gang.passes import NOTHING, Baseline, complete, directory_of
 from launcher.pod.gang.record import Record, record_of
 from launcher.pod.gang.records import Records
+from launcher.pod.gang.views import Recorded
 from launcher.pod.gang.volume import output_of
-from launcher.pod.gang.words import Generation, Recorded, Verdict
+from launcher.pod.gang.words import Generation, Verdict
 from launcher.pod.plan import Resume
 from launcher.pod.settings import Settings
 

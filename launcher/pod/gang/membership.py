@@ -16,7 +16,8 @@ from launcher.pod.gang.following import Orders, Run, soonest
 from launcher.pod.gang.lookout import Lookout
 from launcher.pod.gang.metrics import Facts
 from launcher.pod.gang.station import Station
-from launcher.pod.gang.words import Brood, Failure, Generation, Marks, Verdict
+from launcher.pod.gang.views import Brood
+from launcher.pod.gang.words import Failure, Generation, Marks, Verdict
 from launcher.pod.inbox import Inbox
 from launcher.pod.outcome import Code, Decided, GangError, Outcome, Stopped
 from launcher.pod.plan import Resume

@@ -5,7 +5,8 @@ No I/O here.
 
 from __future__ import annotations
 
-from launcher.pod.gang.words import Rules, Stage, View, Who, Word
+from launcher.pod.gang.views import Rules, View
+from launcher.pod.gang.words import Stage, Who, Word
 
 
 def absent(address: str, view: View, rules: Rules) -> str:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from launcher.pod.gang import wire
-from launcher.pod.gang.words import Heard, Phase, Status, Word
+from launcher.pod.gang.views import Heard
+from launcher.pod.gang.words import Phase, Status, Word
 
 JSON = "application/json"
 READY = (Phase.SERVING, Phase.TRAINING, Phase.TRAINED, Phase.DONE)

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 from launcher.pod.events import Tell
 from launcher.pod.gang.record import Record, RecordError
-from launcher.pod.gang.words import Generation, Recorded, Verdict
+from launcher.pod.gang.views import Recorded
+from launcher.pod.gang.words import Generation, Verdict
 
 PATIENCE = 5.0
 

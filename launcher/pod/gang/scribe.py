@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from launcher.pod.gang.member import Member
-from launcher.pod.gang.words import Generation, Heard, Marks, Phase, Status, Verdict
+from launcher.pod.gang.views import Heard
+from launcher.pod.gang.words import Generation, Marks, Phase, Status, Verdict
 from launcher.pod.outcome import Code
 from launcher.pod.settings import Role
 

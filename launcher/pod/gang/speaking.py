@@ -14,7 +14,8 @@ from launcher.pod.gang import wire
 from launcher.pod.gang.hearing import Hearing, news
 from launcher.pod.gang.pages import JSON, Reply, sentence
 from launcher.pod.gang.serving import Asked
-from launcher.pod.gang.words import Limits, Status
+from launcher.pod.gang.views import Limits
+from launcher.pod.gang.words import Status
 
 HEADER = "Launcher-News"
 LONGEST_WAIT = 30.0

@@ -19,7 +19,8 @@ from launcher.pod.gang.member import Member, Order
 from launcher.pod.gang.metrics import Facts
 from launcher.pod.gang.scribe import Scribe
 from launcher.pod.gang.statuses import Statuses
-from launcher.pod.gang.words import Failure, Heard, Limits, Rules, Stage, Status, Verdict, Who
+from launcher.pod.gang.views import Heard, Limits, Rules
+from launcher.pod.gang.words import Failure, Stage, Status, Verdict, Who
 from launcher.pod.roster import Roster
 from launcher.pod.settings import Settings
 

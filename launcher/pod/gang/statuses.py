@@ -23,7 +23,8 @@ from launcher.pod.gang.pages import Reply
 from launcher.pod.gang.polling import Asking, Poller
 from launcher.pod.gang.serving import Asked, Patience, Server
 from launcher.pod.gang.speaking import Voice
-from launcher.pod.gang.words import Heard, Limits, Status, Who
+from launcher.pod.gang.views import Heard, Limits
+from launcher.pod.gang.words import Status, Who
 from launcher.pod.outcome import SettingsError
 
 BACKLOG = 1024  # beyond it a peer that connects loses a second
