@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -59,6 +60,7 @@ class Job:
             "LAUNCHER_RUNTIME": "env" if children == 1 else "fleet",
             "LAUNCHER_GRACE": "5",
             "LAUNCHER_MAX_RESTARTS": "0",
+            "LAUNCHER_STATUS_PORT": str(free_port()),
             "LAUNCHER_WORKDIR": str(self.top / "work"),
             "JOB_NAME": "job",
             "JOB_PATH": str(self.volume),
@@ -74,6 +76,13 @@ class Job:
     def log(self, name: str = "train.log") -> Path:
         """Return the path of a log."""
         return self.output / "node_0" / name
+
+
+def free_port() -> int:
+    """Return a port that nobody has at the moment."""
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port: int = found.getsockname()[1]
+    return port
 
 
 def events(life: Life, name: str = "") -> list[dict[str, Any]]:

@@ -145,7 +145,8 @@ class Membership:
     def lament(self, own: Outcome) -> Outcome:
         """Tell the gang why this pod cannot go on; return the verdict that follows, else this pod's own outcome."""
         tail = own.tail.decode(errors="replace")
-        self._station.fail(Failure(generation=0, code=own.code, reason=own.reason, tail=tail))
+        generation = self._member.status.ready
+        self._station.fail(Failure(generation=generation, code=own.code, reason=own.reason, tail=tail))
         until = time.monotonic() + LAMENT
         while self._member.order.addresses and not self._station.look().verdict and time.monotonic() < until:
             self._inbox.next(until)

@@ -21,8 +21,9 @@ from launcher.pod.gang.scribe import Scribe
 from launcher.pod.gang.statuses import Statuses
 from launcher.pod.gang.views import Heard, Limits, Rules
 from launcher.pod.gang.words import Failure, Stage, Status, Verdict, Who
+from launcher.pod.outcome import SettingsError
 from launcher.pod.roster import Roster
-from launcher.pod.settings import Settings
+from launcher.pod.settings import PeersFrom, Settings
 
 
 class Station:
@@ -48,11 +49,17 @@ class Station:
         )
         self._scribe = Scribe(self.ledger.put, job=settings.job)
         self._tell = tell
+        self._alone = settings.peers.source is PeersFrom.SELF  # nobody needs to read its status
         self._read = 0.0
 
     def start(self) -> None:
         """Show the first status."""
-        self._statuses.start()
+        try:
+            self._statuses.start()
+        except SettingsError as error:
+            if not self._alone:
+                raise
+            self._tell("status_not_served", why=str(error))
         self._statuses.publish(self.member.status)
         self.board.start()
 

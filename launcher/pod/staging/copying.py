@@ -10,14 +10,16 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from launcher.dataset.manifest import NAME, Entry
 from launcher.pod.events import Tell
 from launcher.pod.outcome import ShardError
+from launcher.pod.staging.crew import Crew
 from launcher.pod.staging.filecopy import FileCopier, Read
 from launcher.pod.staging.filesystems import threads_for
 from launcher.pod.staging.links import Link
@@ -47,15 +49,20 @@ class Copier:
     def _assemble(
         self, dirs: Sequence[Dir], into: Path, listed: Mapping[str, Entry], pool: ThreadPoolExecutor | None
     ) -> Census:
-        census = survey(dirs, pool)
+        census = survey(dirs, listed, pool)
         refuse_leaving(census.links)
         with naming(str(into)):
             into.mkdir(mode=0o700, exist_ok=True)
         with directory(into, trusted=True) as target:
-            _check_room(census.bytes - survey((target,)).bytes, dirs, target)
+            _check_room(census.bytes - survey((target,), {}, None).bytes, dirs, target)
             with ThreadPoolExecutor(1) as beside:
-                copy = _Copy(whole=census, copier=self, listed=listed, pool=pool, beside=None if pool else beside)
-                copy.tree(dirs, target)
+                crew = Crew(pool)
+                copy = _Copy(whole=census, copier=self, listed=listed, crew=crew, beside=None if pool else beside)
+                try:
+                    copy.tree(dirs, target)
+                    crew.settle()
+                finally:
+                    crew.halt()
         # Once more, for what was really copied: the source may have changed since the survey.
         refuse_leaving(copy.links)
         if missing := sorted(listed.keys() - copy.verified):
@@ -82,7 +89,7 @@ class _Copy:
     whole: Census
     copier: Copier
     listed: Mapping[str, Entry]
-    pool: ThreadPoolExecutor | None
+    crew: Crew
     beside: ThreadPoolExecutor | None
     files: int = 0
     bytes: int = 0
@@ -102,35 +109,17 @@ class _Copy:
             # A link is quickly made anew, which tells that it is right.
             if old.kind is Kind.LINK or old.name not in found or old.kind is not found[old.name].kind:
                 _remove(old)
-        with self._at_once() as file:
-            for each in sorted(found.values(), key=lambda each: each.kind is Kind.DIRECTORY):
-                again = each.name in present and each.kind is present[each.name].kind
-                if each.kind is Kind.DIRECTORY:
-                    self._directory(each, into, above, again)
-                elif each.kind is Kind.LINK:
-                    self._link(each, into, above)
-                else:
-                    file(each, into, again)
+        for each in found.values():
+            again = each.name in present and each.kind is present[each.name].kind
+            if each.kind is Kind.DIRECTORY:
+                self._directory(each, into, above, again)
+            elif each.kind is Kind.LINK:
+                self._link(each, into, above)
+            else:
+                self.crew.begin(partial(self._file, each, into, again))
         with naming(into.path):
             # The owner's rights stay, or the tree could not be removed again.
             os.fchmod(into.fd, os.fstat(dirs[-1].fd).st_mode & 0o777 | 0o700)
-
-    @contextmanager
-    def _at_once(self) -> Iterator[Callable[[Found, Dir, bool], object]]:
-        """Give what copies a file, now or beside; all are copied at the end, while their directories are open."""
-        if self.pool is None:
-            yield self._file
-            return
-        pool, begun = self.pool, list[Future[None]]()
-        try:
-            yield lambda found, into, again: begun.append(pool.submit(self._file, found, into, again))
-            for each in begun:
-                each.result()
-        finally:
-            for each in begun:
-                each.cancel()
-            for each in begun:
-                each.cancelled() or each.exception()  # what runs still uses the directories
 
     def _file(self, found: Found, into: Dir, again: bool) -> None:
         entry = self.listed.get(found.path)
@@ -144,8 +133,15 @@ class _Copy:
         with naming(f"{into.path}/{found.name}"):
             if not again:
                 os.mkdir(found.name, 0o700, dir_fd=into.fd)
-        with inside(into, found.name) as target, all_inside(found) as dirs:
-            self.tree(dirs, target, f"{above}{found.name}/")
+        with ExitStack() as stack:
+            target = stack.enter_context(inside(into, found.name))
+            dirs = stack.enter_context(all_inside(found))
+            try:
+                self.tree(dirs, target, f"{above}{found.name}/")
+            except BaseException:
+                self.crew.halt()
+                raise
+            self.crew.leave(stack.pop_all())
 
     def _link(self, found: Found, into: Dir, above: str) -> None:
         link = self.links[above + found.name] = read_link(found)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from launcher.dataset.manifest import Entry
 from launcher.pod.outcome import ShardError
 from launcher.pod.staging.links import Link, leaving
 from launcher.pod.staging.refusal import naming, shown
@@ -23,8 +24,8 @@ class Census:
     verified: int = 0
 
 
-def survey(dirs: Sequence[Dir], pool: ThreadPoolExecutor | None = None) -> Census:
-    """Return what the directories laid over each other hold."""
+def survey(dirs: Sequence[Dir], listed: Mapping[str, Entry], pool: ThreadPoolExecutor | None) -> Census:
+    """Return what the directories laid over each other hold; a size that is listed is not asked for."""
     files = size = 0
     links: dict[str, Link] = {}
 
@@ -33,7 +34,9 @@ def survey(dirs: Sequence[Dir], pool: ThreadPoolExecutor | None = None) -> Censu
         found = laid_over(dirs).values()
         plain = [each for each in found if each.kind is Kind.FILE]
         files += len(plain)
-        size += sum(pool.map(_size, plain) if pool else map(_size, plain))
+        size += sum(listed[each.path].bytes for each in plain if each.path in listed)
+        unknown = [each for each in plain if each.path not in listed]
+        size += sum(pool.map(_size, unknown) if pool else map(_size, unknown))
         for each in found:
             if each.kind is Kind.LINK:
                 links[above + each.name] = read_link(each)
