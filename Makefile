@@ -32,6 +32,9 @@ faults: $(READY) ## every fault of a gang, for real, as a table of what came of 
 soak: $(READY) ## 200 gangs under random faults: every one ends in a true verdict with an undisturbed run's result
 	@$(BIN)/python -m tests.soak $(SOAK)
 
+real: $(READY) ## the recommendation example on Paddle's own parameter servers (590 MB once, in the cache)
+	$(BIN)/pytest tests/real $(PYTEST)
+
 check: $(READY) ## types, lint, format
 	$(BIN)/mypy
 	$(BIN)/ruff check
@@ -59,5 +62,5 @@ lock: ## renew requirements.lock after a change of setup.cfg
 clean: ## remove what the targets above made
 	rm -rf .venv build .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
 
-.PHONY: faults soak help demo test quick compose cluster check bench setup lock clean
+.PHONY: real faults soak help demo test quick compose cluster check bench setup lock clean
 .DEFAULT_GOAL := help

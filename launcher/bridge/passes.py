@@ -83,6 +83,14 @@ def read(directory: Path) -> Mapping[str, Any]:
     return dict(facts)
 
 
+def check_same(directory: Path, facts: Mapping[str, Any], mine: Mapping[str, Any]) -> None:
+    """Refuse a pass that was saved by another number of pservers, or of another network."""
+    for what, own in mine.items():
+        if facts.get(what) != own:
+            said = f"{directory} was made with {what} {facts.get(what)!r}, this gang has {own!r}"
+            raise Failure(SETTINGS, f"{said}: only as many pservers of the same network can load parameters")
+
+
 def sizes(directory: Path) -> dict[str, int]:
     """Return the size of each file of a pass but `done`, by its name in it."""
     files = (path for path in sorted(directory.rglob("*")) if path.is_file())

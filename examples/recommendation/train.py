@@ -1,0 +1,118 @@
+"""Trains the recommendation model: `start_paddle -- python train.py` in each pod, or `python train.py` by itself.
+
+Reads this rank's shard in ./data, learns from its ratings, and tells after every pass the RMSE of all ranks' held-out
+ratings together. Goes on where the launcher says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from ratings import BadData, read
+
+Tensor = Any  # Paddle has no types
+# In a checkout the launcher's package is two directories up; an image has it on PYTHONPATH.
+sys.path.append(str(Path(__file__).resolve().parent.parent.parent))
+
+from launcher import here  # noqa: E402
+from launcher.bridge import failure  # noqa: E402
+from launcher.bridge.engine import Session  # noqa: E402
+from launcher.bridge.failure import Failure  # noqa: E402
+from launcher.bridge.place import place_of  # noqa: E402
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Serve or train."""
+    given = _parse(words)
+    place = place_of(os.environ)
+    session = Session(place, given.output, given.seed)
+    import model  # needs numpy: a session tells with a sentence where that is missing
+    from feeds import Sizes
+
+    if place.serves:
+        session.minimize(model.build(session, Sizes()).cost, given.learning_rate)
+        _tell(f"pserver {place.rank} of {len(place.pservers)} at {place.pservers[place.rank]}")
+        session.serve()
+        return
+    shard = _shard(given)
+    network = model.build(session, shard.feeds.sizes)
+    session.minimize(network.cost, given.learning_rate)
+    start, directory = here.resume()
+    session.begin(directory)
+    _tell(f"trainer {place.rank} of {place.trainers}: {len(shard.learned)} ratings, {len(shard.held_out)} held out")
+    for number in range(start, given.passes):
+        began = time.monotonic()
+        batches = shard.feeds.batches(shard.learned, given.batch, seed=1000 * number + place.rank)
+        cost = session.learn(number, batches, after=_progress(number), cost=network.error)
+        session.together(f"pass-{number}")
+        rmse = _rmse(session, network.rating, shard, number)
+        here.progress(pass_=number, cost=cost, rmse=rmse)
+        _tell(f" Pass={number} AvgCost={cost:.6g} RMSE={rmse:.4f} seconds={time.monotonic() - began:.1f}")
+        session.save(number)
+    session.finish()
+
+
+def _parse(words: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    job = Path(os.environ.get("JOB_PATH", "")) / os.environ.get("JOB_NAME", "")
+    parser.add_argument("--data", type=Path, default=Path("data"), help="users, movies and ratings (./data)")
+    parser.add_argument("--output", default=str(job / "output"), help="for the passes (the job's, or ./output)")
+    parser.add_argument("--passes", type=int, default=10)
+    parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--learning-rate", type=float, default=0.004)
+    parser.add_argument("--seed", type=int, default=1)
+    return parser.parse_args(words)
+
+
+class Shard:
+    """This rank's data."""
+
+    def __init__(self, directory: Path) -> None:
+        from feeds import Feeds, rows
+
+        data = read(directory)
+        self.feeds = Feeds(data)
+        self.learned = rows(data.ratings, f"to learn from in {directory}")
+        self.held_out = rows(data.held_out or [], f"held out in {directory}: make_data.py divides them")
+
+
+def _shard(given: argparse.Namespace) -> Shard:
+    try:
+        return Shard(given.data)
+    except (BadData, OSError) as error:
+        raise Failure(failure.DATA, f"train: {error}") from None
+
+
+def _rmse(session: Session, rating: Tensor, shard: Shard, number: int) -> float:
+    """Return the error over the held-out ratings of all trainers, while none of them learns."""
+    squares = 0.0
+    for begin in range(0, len(shard.held_out), 4096):
+        rows = shard.held_out[begin : begin + 4096]
+        (guess,) = session.predict(shard.feeds.feed(rows), rating)
+        squares += float(((guess.clip(1, 5)[:, 0] - rows[:, 2]) ** 2).sum())
+    here.share("held-out", [squares, len(shard.held_out)])
+    here.barrier(f"held-out-{number}")
+    found = [here.get("held-out", rank=rank) for rank in range(session.place.trainers)]
+    return math.sqrt(sum(each[0] for each in found) / sum(each[1] for each in found))
+
+
+def _progress(number: int) -> Callable[[int, int, float], None]:
+    def after(batch: int, _size: int, cost: float) -> None:
+        here.progress(pass_=number, step=batch, cost=cost)
+
+    return after
+
+
+def _tell(line: str) -> None:
+    print(line, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(failure.code_of(main))

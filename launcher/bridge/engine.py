@@ -1,0 +1,166 @@
+"""Training with or without parameter servers, in the order in which nothing is lost and nobody is left waiting.
+
+    session = Session(place, output)            # every process, pservers too: they need the same network
+    ...                                         # the network: large tables by session.embedding, layers by Paddle;
+                                                # no layer's shape may depend on the data
+    session.minimize(cost, learning_rate)
+    if place.serves:
+        session.serve()
+        return
+    session.begin(directory)                    # goes on from a pass's directory, or from the beginning
+    for number in range(start, passes):
+        mean = session.learn(number, feeds)     # one pass over this trainer's data
+        session.together(f"pass-{number}")      # all have learned, and the servers have it
+        session.save(number)
+    session.finish()
+
+Barriers are the launcher's (`launcher.here`): Paddle's own, gloo's, hang or crash when a rank dies.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from launcher import here
+from launcher.bridge import native, parts, passes
+from launcher.bridge.alone import Alone
+from launcher.bridge.failure import DATA, SETTINGS, Failure
+from launcher.bridge.native import Untyped
+from launcher.bridge.place import Place
+from launcher.bridge.servers import Servers
+
+
+def _nothing(_batch: int, _size: int, _cost: float) -> None:
+    pass
+
+
+def _nobody(_directory: Path, _facts: Mapping[str, Any]) -> None:
+    pass
+
+
+class Session:
+    """One training of one process, from its network to its end."""
+
+    def __init__(self, place: Place, output: str = "output", seed: int = 1) -> None:
+        self.place = place
+        self._output = Path(output).absolute() if place.alone else passes.safe(output)
+        self.parameters = Alone() if place.alone else Servers(place)
+        self.paddle = native.paddle()
+        self.paddle.seed(seed)
+        self._executor = self.paddle.static.Executor(self.paddle.CPUPlace())
+        self._forward: dict[tuple[str, ...], Any] = {}
+
+    def embedding(self, ids: Untyped, rows: int, dim: int, name: str, spread: float = 0.05) -> Untyped:
+        """Return a column of vectors for ids of any number of columns, as [-1, columns, dim].
+
+        A row begins within the spread; on servers the first number of each begins at 0.
+        """
+        initial = self.paddle.nn.initializer.Uniform(-spread, spread)
+        attributes = self.paddle.ParamAttr(name=name, initializer=initial)
+        # Under servers Paddle takes ids of one column only.
+        vectors = self.parameters.embedding(self.paddle.reshape(ids, [-1, 1]), rows, dim, attributes)
+        return self.paddle.reshape(vectors, [-1, ids.shape[-1], dim])
+
+    def minimize(self, cost: Untyped, learning_rate: float) -> None:
+        """Say what is to become small; the network is complete by now."""
+        self._cost = cost
+        self.parameters.minimize(cost, learning_rate)
+
+    def serve(self) -> None:
+        """Be a pserver until the trainers have finished."""
+        if isinstance(self.parameters, Servers):
+            self.parameters.serve()
+
+    def begin(self, directory: str | None) -> None:
+        """Bring the first weights or those of a complete pass, before anybody trains."""
+        facts = dict(passes.read(Path(directory))) if directory else {}
+        self._executor.run(self.paddle.static.default_startup_program())
+        if self.place.leads:
+            self.parameters.connect()
+            if directory:
+                self.parameters.load(Path(directory), facts)
+        here.barrier("begin")  # who met the pservers earlier would train against zeros
+        if not self.place.leads:
+            self.parameters.connect()
+        here.barrier("ready")
+
+    def open(self, directory: str) -> None:
+        """Take a pass's parameters in order to predict alone, whoever has saved them."""
+        if isinstance(self.parameters, Servers):
+            raise Failure(SETTINGS, f"{directory} can only be opened by a process without pservers")
+        facts = passes.read(Path(directory))
+        self._executor.run(self.paddle.static.default_startup_program())
+        self.parameters.fill(parts.parameters(Path(directory), facts))
+
+    def learn(
+        self,
+        number: int,
+        feeds: Iterable[Mapping[str, Any]],
+        after: Callable[[int, int, float], None] = _nothing,
+        cost: Untyped = None,
+    ) -> float:
+        """Train one pass over feeds and return the mean cost, by sample; `after` hears of each batch.
+
+        `cost` is what is told, where that is not quite what becomes small (a penalty left out).
+        """
+        shown = self._cost if cost is None else cost
+        total, samples = 0.0, 0
+        for batch, feed in enumerate(feeds, start=1):
+            size = len(next(iter(feed.values())))
+            mean = self._step(feed, shown)
+            if not math.isfinite(mean):
+                raise Failure(
+                    DATA, f"the cost is {mean} in pass {number}, batch {batch}: is the learning rate too high?"
+                )
+            total, samples = total + mean * size, samples + size
+            after(batch, size, mean)
+        if not samples:
+            raise Failure(DATA, f"trainer {self.place.rank} has no batch in pass {number}: its data is empty")
+        return total / samples
+
+    def _step(self, feed: Mapping[str, Any], shown: Untyped) -> float:
+        self.parameters.pull()
+        (found,) = self._executor.run(self._program(), feed=dict(feed), fetch_list=[shown])
+        return float(found.reshape(-1)[0])
+
+    def _program(self) -> Untyped:
+        return self.paddle.static.default_main_program()  # another one after `minimize`
+
+    def together(self, name: str) -> None:
+        """Wait until all trainers are here, and all that they have pushed is on the servers."""
+        self.parameters.flush()
+        here.barrier(name)
+        self.parameters.pull()
+
+    def predict(self, feed: Mapping[str, Any], *wanted: Untyped) -> Sequence[Any]:
+        """Return values of the network for a feed, without learning from it."""
+        names = tuple(each.name for each in wanted)
+        if names not in self._forward:
+            # A copy for tests still pushes, to servers; what the values do not need is cut away.
+            self._forward[names] = self._program().clone(for_test=True)._prune(list(wanted))
+        program = self._forward[names]
+        known = {name: value for name, value in feed.items() if program.global_block().has_var(name)}
+        found: Sequence[Any] = self._executor.run(program, feed=known, fetch_list=list(names))
+        return found
+
+    def save(self, number: int, beside: Callable[[Path, Mapping[str, Any]], None] = _nobody) -> None:
+        """Save a pass, complete with `done`, once all trainers are here; `beside` may add files of its own."""
+        if self.place.leads:
+
+            def fill(directory: Path) -> Mapping[str, Any]:
+                facts = self.parameters.save(directory)
+                beside(directory, facts)
+                return facts
+
+            passes.write(self._output, number, fill)
+        here.barrier(f"saved-{number}")
+
+    def finish(self) -> None:
+        """End with all the others: the pservers last, and by one trainer alone."""
+        self.together("trained")
+        self.parameters.end(self.place.leads)
+        here.barrier("stopped")
+        self.parameters.leave()

@@ -1,0 +1,72 @@
+"""What pservers have written, read back: part files of sparse and dense tables. Numbers as text, six digits each.
+
+A sparse line is: id, five counts, the first weight, its four numbers of Adam, then the other weights and theirs.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from launcher.bridge import native
+from launcher.bridge.failure import DATA, Failure
+
+ALONE = "parameters.npz"  # what a training without pservers writes
+FIRST = 6
+OTHERS = 11
+
+
+def parameters(directory: Path, facts: Mapping[str, Any], sparse: bool = True) -> dict[str, Any]:
+    """Return the parameters of a pass by name, as arrays; `facts` is what its `done` says.
+
+    A row that was never asked for has no number in a table: it is 0 here.
+    """
+    numpy = native.module("numpy")
+    if not facts.get("pservers"):
+        with numpy.load(directory / ALONE) as found:
+            return dict(found)
+    values: dict[str, Any] = {}
+    for table, told in facts["tables"].items():
+        if "dense" in told:
+            values.update(_divided(dense(directory / table), told["dense"], str(directory / table)))
+        elif sparse:
+            values[told["sparse"]] = array = numpy.zeros((told["rows"], told["dim"]), "float32")
+            for row, vector in vectors(directory / table, told["dim"]):
+                if 0 <= row < len(array):
+                    array[row] = vector
+    return values
+
+
+def _divided(numbers: list[float], variables: list[tuple[str, list[int]]], where: str) -> dict[str, Any]:
+    numpy = native.module("numpy")
+    values, begin = {}, 0
+    for name, shape in variables:
+        end = begin + int(numpy.prod(shape))
+        if end > len(numbers):
+            raise Failure(DATA, f"{where}: {len(numbers)} numbers: expected {end} or more, up to {name}")
+        values[name] = numpy.array(numbers[begin:end], "float32").reshape(shape)
+        begin = end
+    return values
+
+
+def vectors(table: Path, dim: int) -> Iterator[tuple[int, list[float]]]:
+    """Yield each id and its vector."""
+    for where, words in _lines(table):
+        if len(words) < OTHERS + dim - 1:
+            raise Failure(DATA, f"{where}: {len(words)} numbers: expected those of a vector of {dim}")
+        vector = [words[FIRST], *words[OTHERS : OTHERS + dim - 1]]
+        yield int(words[0]), [float(word) for word in vector]
+
+
+def dense(table: Path) -> list[float]:
+    """Return all dense weights, one variable after the other as the table has them."""
+    return [float(words[0]) for _, words in _lines(table)]
+
+
+def _lines(table: Path) -> Iterator[tuple[str, list[str]]]:
+    for path in sorted(table.glob("part-*")):
+        with gzip.open(path, "rt") as lines:
+            for number, line in enumerate(lines, start=1):
+                yield f"{path}:{number}", line.split()

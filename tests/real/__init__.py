@@ -1,0 +1,1 @@
+"""Tests that train on Paddle's own parameter servers, in a virtual environment that they make once."""
