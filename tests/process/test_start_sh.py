@@ -18,7 +18,7 @@ ODD = "a b;$(touch X)`touch X`'\"*"
 # Writes down how it was called; a pserver stays until it is told to go, as v1's does.
 RECORDER = f"""\
 #!{sys.executable}
-import json, os, signal, sys
+import json, os, signal, socket, sys
 from pathlib import Path
 
 os.umask(0o022)
@@ -27,6 +27,9 @@ path = Path(os.environ["RECORD"], sys.argv[1])
 path.with_suffix(".part").write_text(json.dumps(called))
 path.with_suffix(".part").rename(path)
 if sys.argv[1] == "pserver":
+    given = dict(word.removeprefix("--").partition("=")[::2] for word in sys.argv[2:])
+    ports = range(int(given["ports_num"]) + int(given["ports_num_for_sparse"]))
+    doors = [socket.create_server((os.environ["POD_IP"], int(given["port"]) + port)) for port in ports]
     signal.pause()
 """
 
@@ -63,6 +66,7 @@ class Image:
             "CONF_PADDLE_GRADIENT_NUM": "1",
             "LAUNCHER_PEERS": "static:127.0.0.1",
             "POD_IP": "127.0.0.1",
+            "LAUNCHER_MAX_RESTARTS": "0",
             **more,
         }
 

@@ -202,7 +202,7 @@ def test_what_a_child_leaves_behind_neither_holds_the_end_nor_stays(
 
 
 def test_a_grandchild_that_holds_the_pipe_does_not_hold_a_jobs_end(lives: Lives) -> None:
-    env = {"LAUNCHER_RUNTIME": "env", "POD_IP": "127.0.0.1", "LAUNCHER_GRACE": "20"}
+    env = {"LAUNCHER_RUNTIME": "env", "POD_IP": "127.0.0.1", "LAUNCHER_GRACE": "20", "LAUNCHER_MAX_RESTARTS": "0"}
     life = lives.start(*child("leaver.py", 8), env=env)
     (left,) = life.numbers()
     assert life.end(5) == 8
