@@ -13,7 +13,7 @@ import psutil
 from tests.cluster.ground import cgroups
 from tests.cluster.ground.machine import TUNABLES, run
 
-OURS = re.compile(r"/run/ground|-namespace k8s\.io|^nsenter |^catatonit |^unshare ")
+OURS = re.compile(r"/run/ground|-namespace k8s\.io|^nsenter .*--uts|^catatonit |^unshare .* catatonit")
 OTHERS = re.compile(r"docker|DOCKER|\bbr-[0-9a-f]{12}\b|\bveth|/pytest-of-")
 OWN_KINDS = ("cgroup", "file", "process", "tunable")
 MARKS = re.compile(

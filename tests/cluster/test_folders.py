@@ -10,7 +10,7 @@ import pytest
 from tests.cluster.cluster import Cluster
 from tests.cluster.kubectl import Kubectl, KubectlFailed
 from tests.cluster.pods import pod
-from tests.cluster.training import await_state, ended, log_of, manifest, pods, told
+from tests.cluster.training import await_state, ended, log_of, manifest, pods, told, uid
 from tests.cluster.volumes import JOB, Training, Volume, claimed_by, training_in
 from tests.support import articles
 from tests.support.manifests import FOLDERS, JOBS
@@ -73,7 +73,7 @@ def trained_as_in_the_articles(kubectl: Kubectl, volume: Volume, threads: int) -
         assert articles.started(log) == articles.commands(rank, addresses, threads)
         assert articles.unreadable(log) == []
         assert ended(each)["exitCode"] == 0
-    assert volume.tree() == articles.OUTPUT
+    assert volume.tree() == articles.OUTPUT | articles.record(uid(kubectl))
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
@@ -119,19 +119,22 @@ def test_distributed_careful_trains_to_the_end(careful: Training) -> None:
     trained_as_in_the_articles(careful.kubectl, careful.volume, threads=1)
 
 
-def test_separated_pservers_start_and_the_trainers_train_to_the_end(separated: Training) -> None:
+def test_separated_trainers_train_to_the_end_and_the_pservers_end_with_them(separated: Training) -> None:
     kubectl, volume = separated.kubectl, separated.volume
     await_state(kubectl, "Complete", f"{JOB}-trainer")
+    await_state(kubectl, "Complete", f"{JOB}-pserver")
     pservers = pods(kubectl, "paddle-job-pserver=paddle-cluster-job")
     trainers = pods(kubectl, "paddle-job=paddle-cluster-job")
     addresses = ",".join(each["status"]["podIP"] for each in pservers)
     assert [list(articles.started(log_of(kubectl, each))) for each in pservers] == [["pserver"]] * 2
+    assert [ended(each)["exitCode"] for each in (*pservers, *trainers)] == [0] * 5
     for rank, each in enumerate(trainers):
         words = articles.started(log_of(kubectl, each))["trainer"]
         assert {f"--trainer_id={rank}", f"--pservers={addresses}", "--num_gradient_servers=3"} <= set(words)
-        assert ended(each)["exitCode"] == 0
-    assert len(trainers) == 3
-    assert (volume.output / "pass-00009" / "done").exists()
+    logs = {f"node_{rank}/train.log" for rank in range(3)} | {f"node_{rank}/server.log" for rank in range(2)}
+    passes = {name for name in articles.OUTPUT if name.startswith("pass-")}
+    record = articles.record(uid(kubectl, f"{JOB}-trainer"))
+    assert volume.tree() == logs | passes | record | {"events.jsonl"}
 
 
 def test_indexed_trains_without_any_right_under_the_restricted_standard(indexed: Training) -> None:
@@ -151,5 +154,5 @@ def test_indexed_trains_without_any_right_under_the_restricted_standard(indexed:
         index = each["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"]
         assert told(kubectl, each, "roster_complete")[0]["rank"] == int(index)
         assert articles.unreadable(log_of(kubectl, each)) == []
-    assert indexed.volume.tree() == articles.OUTPUT
+    assert indexed.volume.tree() == articles.OUTPUT | articles.record(uid(kubectl))
     assert {path.stat().st_uid for path in indexed.volume.output.rglob("*")} == {10001}

@@ -35,16 +35,6 @@ def test_a_pod_deleted_while_the_others_wait_is_replaced_and_all_train(
     assert (claimed.output / "pass-00009" / "done").exists()
     hosts = {pod["spec"]["nodeName"] for pod in pods(namespace) if pod["status"]["phase"] == "Succeeded"}
     assert hosts == {"node-1", "node-2", "node-3"}
-    print(
-        "XXX"
-        + namespace(
-            "get",
-            "events",
-            "-o",
-            "custom-columns=T:.firstTimestamp,E:.eventTime,R:.reason,O:.involvedObject.name,M:.message",
-        )
-        + namespace("get", "job", "-o", "yaml")
-    )
 
 
 def test_an_image_that_is_not_there_is_named_by_those_that_wait(namespace: Kubectl, claimed: Volume) -> None:

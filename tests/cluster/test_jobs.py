@@ -27,16 +27,6 @@ def test_without_the_role_the_job_fails_at_once_and_says_what_to_apply(namespace
         assert "kind: Role" in namespace("describe", "pod", pod["metadata"]["name"])
         assert told(namespace, pod, "launcher_finished")[0]["code"] == 69
     assert not claimed.output.exists()
-    print(
-        "XXX"
-        + namespace(
-            "get",
-            "events",
-            "-o",
-            "custom-columns=T:.firstTimestamp,E:.eventTime,R:.reason,O:.involvedObject.name,M:.message",
-        )
-        + namespace("get", "job", "-o", "yaml")
-    )
 
 
 def test_pods_that_find_no_node_are_told_by_those_that_run_and_the_wait_ends_with_75(

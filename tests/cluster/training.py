@@ -42,6 +42,11 @@ def state(kubectl: Kubectl, name: str = JOB) -> str:
     return ends[0] if ends else ""
 
 
+def uid(kubectl: Kubectl, name: str = JOB) -> str:
+    """Return a Job's UID, which is the key of its gang."""
+    return str(kubectl.get("job", name)["metadata"]["uid"])
+
+
 def await_state(kubectl: Kubectl, wanted: str, name: str = JOB, timeout: float = 90) -> None:
     """Wait until a Job has ended so."""
 

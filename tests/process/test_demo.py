@@ -67,7 +67,9 @@ def test_three_pods_train_to_the_end_and_leave_the_seeds_tree(repository: Path, 
     parts = ("___embedding_0__.w0", "___embedding_1__.w0", "done")
     passes = {f"pass-0000{number}/{part}" for number in range(3) for part in parts}
     output = repository / OUTPUT
-    assert {str(path.relative_to(output)) for path in output.rglob("*") if path.is_file()} == logs | passes | {"events.jsonl"}
+    assert {str(path.relative_to(output)) for path in output.rglob("*") if path.is_file()} == logs | passes | {
+        "events.jsonl"
+    }
     for node in range(3):
         costs = showing.costs(log(repository, node))
         assert list(costs) == [0, 1, 2]

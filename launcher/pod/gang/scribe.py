@@ -32,7 +32,7 @@ class Scribe:
         word = member.lead.word
         statuses = [member.status, *(each.status for each in heard.values() if each.status)]
         generation = word.generation
-        if not (generation or member.status.staged):
+        if not (generation or member.status.surveyed):
             return  # before that a finished run's chronicle may still lie where this one will
         if self._key is None:
             self._key = member.status.key

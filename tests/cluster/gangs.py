@@ -1,0 +1,131 @@
+"""Gangs whose trainers stand still in the middle of a training until a test lets them go: begun and looked at."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tests.cluster.cluster import Cluster
+from tests.cluster.kubectl import Kubectl
+from tests.cluster.training import log_of, manifest, pods
+from tests.cluster.volumes import JOB, Training, training_in
+from tests.support import articles
+from tests.support.waiting import wait_until
+
+Json = dict[str, Any]
+
+HELD_AT = 3  # the pass before which the trainers wait
+# Put after the example's configuration, which is a program.
+HELD = f"""
+import os, time
+
+def before_pass(number):
+    while number == {HELD_AT} and os.path.exists("/home/jobpath/{JOB}/hold"):
+        time.sleep(0.05)
+"""
+CODE = 9
+FAILING = f"""
+import os, sys
+
+def before_pass(number):
+    if number == 1 and os.environ["TRAINER_ID"] == "1":
+        sys.exit({CODE})
+"""
+MEMORY = "192Mi"
+# Bounded, so that a container without a limit does not take the machine's.
+STARVING = """
+import os, sys
+
+def before_pass(number):
+    if number == 1 and os.environ["TRAINER_ID"] == "1":
+        hoard = [b"x" * (1 << 20) for _ in range(1024)]
+        sys.exit(f"nobody minds {len(hoard)} MiB")
+"""
+
+
+@contextmanager
+def gang_in(cluster: Cluster, directory: Path, config: str = HELD) -> Iterator[Training]:
+    """Make a namespace with a volume, where training does what a configuration adds."""
+    with training_in(cluster, directory) as training:
+        (training.volume.job / "hold").touch()
+        with (training.volume.job / "recommendation" / "trainer_config.py").open("a") as file:
+            file.write(config)
+        yield training
+
+
+def begin(training: Training, *, restarts: int = 3, memory: str = MEMORY) -> None:
+    """Apply the careful Job, small, and such that a lost node's pods are replaced soon."""
+    kubectl = training.kubectl
+    text = manifest("distributed-careful", cpu="50m", memory=memory, tolerationSeconds="5")
+    grace, apart = "        - name: LAUNCHER_GRACE\n", "      enableServiceLinks: false\n"
+    assert grace in text
+    assert apart in text
+    text = text.replace(grace, f'        - name: LAUNCHER_MAX_RESTARTS\n          value: "{restarts}"\n{grace}')
+    term = {"labelSelector": {"matchLabels": {"job-name": JOB}}, "topologyKey": "kubernetes.io/hostname"}
+    weighed = {"weight": 100, "podAffinityTerm": term}
+    affinity = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [weighed]}}
+    text = text.replace(apart, f"{apart}      affinity: {json.dumps(affinity)}\n")
+    kubectl.apply(manifest("rbac", namespace=kubectl.namespace), text)
+
+
+def let_go(training: Training) -> None:
+    """Let the trainers go on."""
+    (training.volume.job / "hold").unlink()
+
+
+def passed(training: Training, number: int) -> bool:
+    """Return whether a pass is complete."""
+    return (training.volume.output / f"pass-{number:05}" / "done").exists()
+
+
+def story(training: Training, event: str) -> list[Json]:
+    """Return what the gang noted on the volume, of one kind."""
+    path = training.volume.output / "events.jsonl"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [line for line in map(json.loads, lines) if line["event"] == event]
+
+
+def await_training(training: Training, generation: int = 1, timeout: float = 90) -> list[Json]:
+    """Wait until every trainer of a generation has started; return its pods in the order of their ranks."""
+
+    def started() -> bool:
+        events = story(training, "phase")
+        at = {each["rank"] for each in events if (each["generation"], each["phase"]) == (generation, "training")}
+        return at == {0, 1, 2}
+
+    wait_until(started, timeout=timeout, every=0.1)
+    wait_until(lambda: passed(training, HELD_AT - 1), timeout=timeout, every=0.1)
+    made = [each for each in story(training, "generation_made") if each["generation"] == generation]
+    found = {pod["metadata"]["uid"]: pod for pod in pods(training.kubectl)}
+    return [found[member["pod"]] for member in made[-1]["members"]]
+
+
+def name_of(pod: Json) -> str:
+    """Return a pod's name."""
+    return str(pod["metadata"]["name"])
+
+
+def now() -> datetime:
+    """Return the time, as the launchers' events have it."""
+    return datetime.now(UTC)
+
+
+def times(kubectl: Kubectl, pod: Json, event: str, child: str) -> list[datetime]:
+    """Return when a child of a pod started, or exited."""
+    told = [each for each in articles.events(log_of(kubectl, pod)) if each["event"] == event]
+    return [datetime.fromisoformat(each["timestamp"]) for each in told if each["child"].startswith(child)]
+
+
+def await_exit(kubectl: Kubectl, pod: Json) -> None:
+    """Wait until a pod's trainer has ended."""
+    wait_until(lambda: times(kubectl, pod, "child_exited", "trainer"), timeout=30, every=0.2)
+
+
+def seconds_to(training: Training, struck: datetime, event: str, survivors: list[Json]) -> float:
+    """Return how long after a blow the last trainer of some pods had last started, or exited."""
+    last = [times(training.kubectl, pod, event, "trainer")[-1] for pod in survivors]
+    return (max(last) - struck).total_seconds()
