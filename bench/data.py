@@ -71,15 +71,11 @@ def _recordio(ground: Ground) -> tuple[Row, ...]:
             raise Unheard(f"{held} of {size} bytes came back")
         return {"write": size / (written - begun) / 1e6, "read": size / (read - written) / 1e6}
 
-    def theirs(write: Sequence[str], read: Sequence[str]) -> Values:
-        times = [piped(argv) for argv in (write, read)]
-        return {"write": size / times[0] / 1e6, "read": size / times[1] / 1e6}
-
     measures: dict[str, Measure] = {
         "none": lambda: ours("none"),
-        COPY: lambda: theirs(("cp", str(plain), str(path)), ("cat", str(path))),
+        COPY: lambda: _piped_both(size, ("cp", str(plain), str(path)), ("cat", str(path))),
         "gzip": lambda: ours("gzip"),
-        GZIP: lambda: theirs(("gzip", "-6kf", str(plain)), ("gzip", "-dc", f"{plain}.gz")),
+        GZIP: lambda: _piped_both(size, ("gzip", "-6kf", str(plain)), ("gzip", "-dc", f"{plain}.gz")),
     }
     figures = in_turns(measures, ground.rounds(ROUNDS, 1), ground.progress)
     return tuple(
@@ -90,3 +86,8 @@ def _recordio(ground: Ground) -> tuple[Row, ...]:
             row(f"RecordIO, {name}: {way}", "MB/s"), way, {**figures, "ours": figures[name]}, (peer,)
         )
     )
+
+
+def _piped_both(size: int, write: Sequence[str], read: Sequence[str]) -> Values:
+    times = [piped(argv) for argv in (write, read)]
+    return {"write": size / times[0] / 1e6, "read": size / times[1] / 1e6}

@@ -30,7 +30,7 @@ def staging(ground: Ground) -> tuple[Row, ...]:
     kinds: dict[str, Callable[[], Path]] = {
         LARGE: lambda: _laid_out(ground, 1, (2 << 30) // shrunk),
         SMALL: lambda: _laid_out(ground, 10_000 // shrunk, 36_000),
-        FAR: lambda: _laid_out(ground, 600 // shrunk, 36_000),
+        FAR: lambda: _laid_out(ground, 600, 36_000),
     }
     return tuple(row for kind, lay_out in kinds.items() for row in _staged(ground, kind, lay_out()))
 

@@ -24,7 +24,6 @@ from launcher.pod.staging.filecopy import Read
 from launcher.pod.staging.layout import NUMBER, find_shard
 from launcher.pod.staging.listed import listed_in
 from launcher.pod.staging.placing import Place
-from launcher.pod.staging.surveying import Census
 from launcher.pod.staging.tree import Dir, directory, format_of, inside, names, refuse_same_names
 
 WORKDIR = "expected the working directory to be there: create it in the image, or set LAUNCHER_WORKDIR"
@@ -52,10 +51,7 @@ def stage(
     rename: Callable[[Path, Path], None] = os.rename,
     remove: Callable[[Path], None] = shutil.rmtree,
 ) -> Shard:
-    """Copy the job's files and this rank's data from the volume, or raise a ShardError that says why not.
-
-    `threads` files are copied at a time; 0 means one on a local disk, and several where a network is waited for.
-    """
+    """Copy the job's files and this rank's data, or raise a ShardError; 0 threads: as the file system's kind says."""
     if settings.job_path is None:
         return Shard()
     begun = clock()
@@ -73,13 +69,9 @@ def stage(
         shards, listed = _shards(settings, roster.rank, job, stack)
         if not shards:
             tell("no_shard", looked_in=_looked_in(settings, roster.rank))
-        sources = (*((config_data,) if config_data else ()), *shards)
-        if not sources:
-            return Shard()
-        census = _stage_data(place, work, sources, listed)
-    source = ", ".join(each.path for each in shards or sources)
-    done = Shard(source=source, files=census.files, bytes=census.bytes, verified=census.verified)
-    tell("staged", **asdict(done), seconds=round(clock() - begun, 3))
+        done = _stage_data(place, work, (config_data,) if config_data else (), shards, listed)
+    if done.source:
+        tell("staged", **asdict(done), seconds=round(clock() - begun, 3))
     return done
 
 
@@ -92,7 +84,12 @@ def _stage_files(place: Place, config: Dir, data: Dir | None) -> None:
     place.merge(staged)
 
 
-def _stage_data(place: Place, work: Dir, sources: tuple[Dir, ...], listed: Mapping[str, Entry]) -> Census:
+def _stage_data(
+    place: Place, work: Dir, own: tuple[Dir, ...], shards: tuple[Dir, ...], listed: Mapping[str, Entry]
+) -> Shard:
+    sources = (*own, *shards)
+    if not sources:
+        return Shard()
     under = place.underlay()
     staged = place.staging("data", *(source.path for source in sources))
     place.take_back(staged)
@@ -102,7 +99,8 @@ def _stage_data(place: Place, work: Dir, sources: tuple[Dir, ...], listed: Mappi
             sources = (below, *sources)
         census = place.copier.assemble(sources, staged, listed)
     place.put(staged)
-    return census
+    source = ", ".join(each.path for each in shards or own)
+    return Shard(source=source, files=census.files, bytes=census.bytes, verified=census.verified)
 
 
 def _job(settings: Settings, stack: ExitStack) -> Dir | None:

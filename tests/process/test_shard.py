@@ -41,7 +41,7 @@ def test_the_shard_of_the_rank_becomes_data_in_either_layout(
     assert read_back(volume.data) == {"part": f"shard {rank}"}
     event, facts = volume.told[-1]
     assert (event, facts.pop("seconds") >= 0) == ("staged", True)
-    assert facts == {"source": str(volume.job / where), "files": 1, "bytes": 7}
+    assert facts == {"source": str(volume.job / where), "files": 1, "bytes": 7, "verified": 0}
 
 
 def test_the_jobs_files_go_over_what_is_in_the_working_directory(volume: Volume) -> None:
@@ -172,7 +172,8 @@ def test_progress_is_told_every_few_seconds(volume: Volume) -> None:
     [
         (BY_RANK | {"data/0/x": ""}, "both layouts, 0/data and data/0"),
         ({"0/data/x": "", "2/data/x": ""}, "missing: 1;"),
-        (UNDER_DATA | {"data/3/x": ""}, "not expected: 3;"),
+        (UNDER_DATA | {"data/4/x": ""}, "not expected: 4;"),
+        (UNDER_DATA | {"data/03/x": ""}, "not expected: 03;"),
         ({"0/data/x": "", "1/data/x": "", "2/x": ""}, "missing: 2;"),
     ],
 )

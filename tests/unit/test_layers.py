@@ -13,6 +13,14 @@ ROOT = Path(__file__).parents[2]
 MODULES = sorted(ROOT.glob("launcher/**/*.py"))
 
 PURE = {
+    "launcher.dataset.asking",
+    "launcher.dataset.chunks",
+    "launcher.dataset.dealing",
+    "launcher.dataset.lines",
+    "launcher.dataset.manifest",
+    "launcher.dataset.problem",
+    "launcher.dataset.ratings",
+    "launcher.dataset.snappy",
     "launcher.desk.rehearsal",
     "launcher.desk.showing",
     "launcher.pod.arguments",

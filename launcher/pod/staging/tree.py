@@ -60,19 +60,30 @@ class Found:
         return f"{self.at.path}/{self.name}"
 
 
-@contextmanager
-def opened(path: str, flags: int, *, name: str, at: int | None, mode: int = 0o600, advice: str = "") -> Iterator[int]:
-    """Open a name in a directory; a failing close counts, since network file systems report lost writes there."""
-    with naming(path, advice):
-        fd = os.open(name, flags, mode, dir_fd=at)
-    try:
-        yield fd
-    except BaseException:
-        with suppress(OSError):
-            os.close(fd)
-        raise
-    with naming(path):
-        os.close(fd)
+class opened:  # noqa: N801  # used as a verb: `with opened(...) as fd: ...`
+    """Opens a name in a directory; a failing close counts, since network file systems report lost writes there."""
+
+    __slots__ = ("_fd", "_path")
+
+    def __init__(
+        self, path: str, flags: int, *, name: str, at: int | None, mode: int = 0o600, advice: str = ""
+    ) -> None:
+        self._path = path
+        with naming(path, advice):
+            self._fd = os.open(name, flags, mode, dir_fd=at)
+
+    def __enter__(self) -> int:
+        """Return the descriptor."""
+        return self._fd
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        """Close it; another error comes first."""
+        if error is None:
+            with naming(self._path):
+                os.close(self._fd)
+        else:
+            with suppress(OSError):
+                os.close(self._fd)
 
 
 @contextmanager

@@ -1,0 +1,96 @@
+"""What a split is asked for: arguments, else the environment, checked as a whole.
+
+No I/O here.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from launcher.dataset.problem import Misuse, shown
+from launcher.dataset.ratings import SAMPLES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import NoReturn
+
+MOST = 99_999
+SPLIT = """Split data into shards, one for each trainer, with a manifest of their digests.
+
+Without an input, ratings to try training with are written. Started again, it goes on where it was."""
+
+
+class Asked:
+    """What is asked for, checked."""
+
+    def __init__(self, given: argparse.Namespace) -> None:
+        self.out: str = given.out
+        self.shards: int = given.shards
+        self.layout: str = given.layout
+        self.recordio: bool = given.format == "recordio"
+        self.by_bytes: bool = given.balance == "bytes"
+        self.inputs: tuple[str, ...] = tuple(given.inputs)
+        self.reader: str = given.reader
+        self.samples: int = given.samples
+        self.config_dir: str = given.config_dir
+        self.every: float = given.checkpoint
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise Misuse(f"{message}; {self.prog} --help says more")
+
+
+def asked(words: Sequence[str], environ: Mapping[str, str]) -> Asked:
+    """Return what these words and this environment ask for, or raise a Misuse that says what is wrong."""
+    given = _parser().parse_args(words)
+    given.out = given.out or environ.get("OUT_DIR")
+    if not given.out:
+        raise Misuse("OUT_DIR is not set: expected the job's directory on the volume, JOB_PATH/JOB_NAME (or --out)")
+    given.config_dir = given.config_dir or environ.get("TRAIN_CONFIG_DIR") or "quick_start"
+    if any(part in ("", ".", "..") for part in given.config_dir.split("/")):
+        raise Misuse(f"TRAIN_CONFIG_DIR={shown(given.config_dir)}: expected a directory below OUT_DIR")
+    if given.reader and given.inputs:
+        raise Misuse(f"--reader {given.reader} and files: expected one of them")
+    given.shards = _count("--shards", given.shards, "SPLIT_COUNT", environ)
+    given.samples = _whole("--samples", given.samples)
+    return Asked(given)
+
+
+def _count(flag: str, given: str | None, variable: str, environ: Mapping[str, str]) -> int:
+    if given is not None:
+        return _whole(flag, given)
+    if not environ.get(variable):
+        raise Misuse(f"{variable} is not set: expected the number of shards, one for each trainer (or {flag})")
+    return _whole(variable, environ[variable])
+
+
+def _whole(name: str, text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise Misuse(f"{name}={shown(text)}: expected a whole number, 1 or more")
+    if name != "--samples" and number > MOST:
+        raise Misuse(f"{name}={number}: expected at most {MOST}")
+    return number
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="python -m launcher.dataset")
+    parsers = parser.add_subparsers(required=True, metavar="split")
+    split = parsers.add_parser("split", description=SPLIT, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = split.add_argument
+    add("inputs", nargs="*", metavar="FILE", help="files or patterns; gzip is seen by itself; each line is a record")
+    add("--reader", default="", metavar="MODULE:FUNCTION", help="a reader in Python, instead of files")
+    add("--shards", help="how many (SPLIT_COUNT)")
+    add("--out", help="the job's directory on the volume (OUT_DIR)")
+    add("--layout", choices=("rank", "data"), default="rank", help="<rank>/data, as it is by default, or data/<rank>")
+    add("--format", choices=("lines", "recordio"), default="lines", help="of the shards; RecordIO holds pickles")
+    add("--balance", choices=("records", "bytes"), default="records", help="what the shards have equally much of")
+    add("--config-dir", help="the job's files' directory, made beside the shards (TRAIN_CONFIG_DIR, quick_start)")
+    add("--samples", default=str(SAMPLES), help="ratings to write where there is no input")
+    add("--checkpoint", type=float, default=30.0, metavar="SECONDS", help="how much work a kill may cost")
+    return parser

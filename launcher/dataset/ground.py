@@ -1,0 +1,198 @@
+"""The directory that a split writes to: what stands there already, and how the shards get their places.
+
+Until all is complete it stays in `.split`; then it is renamed, the manifest last. Nobody else's files are touched.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import re
+from contextlib import contextmanager, suppress
+
+from launcher.dataset import manifest
+from launcher.dataset.problem import DatasetError, Misuse, shown
+from launcher.dataset.shards import path_in
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
+
+    from launcher.dataset.sources import Position
+
+LAYOUTS = {"rank": "{0}/data", "data": "data/{0}"}
+NUMBER = re.compile(r"\d+")
+UNLOCKED = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
+STATE, PLACING, LOCK = "state.json", "placing.json", "lock"
+
+
+class State:
+    """How far a split is: the position behind what is dealt, and for each shard size, records and bytes dealt."""
+
+    __slots__ = ("position", "shards")
+
+    def __init__(self, position: Position, shards: Sequence[tuple[int, int, int]]) -> None:
+        self.position, self.shards = position, list(shards)
+
+
+def place_of(layout: str, shard: int) -> str:
+    """Return a shard's file; its number is in its name, so that one rank can have several shards."""
+    return f"{LAYOUTS[layout].format(shard)}/part-{shard:05d}"
+
+
+class Ground:
+    """The directory, and what a split keeps there of itself."""
+
+    def __init__(self, out: str, origin: str) -> None:
+        self.out, self.origin = out, origin
+        self.work = os.path.join(out, ".split")
+        self._lock = -1
+
+    def standing(self) -> manifest.Manifest | None:
+        """Return the manifest of the same split, if it is there with all its files; refuse any other's."""
+        path = os.path.join(self.out, manifest.NAME)
+        try:
+            with open(path, "rb") as file:
+                found = manifest.parse(file.read(manifest.LIMIT))
+        except FileNotFoundError:
+            if not self._load(PLACING):
+                self._refuse_shards()
+            return None
+        except DatasetError as error:
+            raise DatasetError(f"{shown(path)}: {error}; expected a split's: move it away") from None
+        if found.origin != self.origin:
+            raise Misuse(
+                f"{shown(self.out)} holds the shards of another split, or of inputs that have changed since, "
+                f"{found.shards} shards with {found.records} records: expected an empty directory; move them away"
+            )
+        for entry in found.files:
+            self._check(os.path.join(self.out, entry.name), entry.bytes)
+        return found
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Make the directories, and keep every other split out meanwhile; those made are removed if nothing came."""
+        made = [path for path in _parents(self.out) if not os.path.isdir(path)]
+        os.makedirs(self.work, exist_ok=True)
+        self._lock = os.open(self._kept(LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                if error.errno not in UNLOCKED:
+                    raise Misuse(
+                        f"{shown(self.out)}: another split is at work there: expected it to end first"
+                    ) from None
+            yield
+        finally:
+            with suppress(OSError):
+                if os.listdir(self.work) == [LOCK]:
+                    os.unlink(self._kept(LOCK))
+            os.close(self._lock)
+            for path in (self.work, *made):
+                with suppress(OSError):  # only where they are empty
+                    os.rmdir(path)
+
+    def state(self) -> State | None:
+        """Return how far an earlier start of the same split came, and forget any other's."""
+        found = self._load(STATE)
+        try:
+            at, offset = found["position"]
+            state = State((int(at), int(offset)), [(int(a), int(b), int(c)) for a, b, c in found["shards"]])
+            sizes = [size for size, *_ in state.shards]
+            whole = all(os.path.getsize(path_in(self.work, number)) >= size for number, size in enumerate(sizes))
+        except (KeyError, TypeError, ValueError, OSError):
+            whole = False
+        if not whole:
+            self.forget()
+            return None
+        return state
+
+    def keep(self, state: State) -> None:
+        """Remember how far the split is."""
+        self._store(STATE, {"position": list(state.position), "shards": state.shards})
+
+    def placing(self) -> manifest.Manifest | None:
+        """Return the manifest of a split that was complete, but not yet in its places."""
+        found = self._load(PLACING)
+        return manifest.parse(str(found["manifest"])) if "manifest" in found else None
+
+    def place(self, made: manifest.Manifest, beside: Sequence[str]) -> None:
+        """Put the shards into their places, then the manifest; killed in between, the next start goes on."""
+        self._store(PLACING, {"manifest": made.text()})
+        for name in beside:
+            os.makedirs(os.path.join(self.out, name), exist_ok=True)
+        for number, entry in enumerate(made.files):
+            path = os.path.join(self.out, entry.name)
+            if os.path.exists(path_in(self.work, number)):
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                os.replace(path_in(self.work, number), path)
+            self._check(path, entry.bytes)
+        self._write(os.path.join(self.out, manifest.NAME), made.text())
+        self.forget()
+
+    def forget(self) -> None:
+        """Remove what a split keeps here."""
+        for name in os.listdir(self.work):
+            if name.startswith("part-") or name.partition(".new")[0] in (STATE, PLACING, manifest.NAME):
+                os.unlink(self._kept(name))
+
+    def _refuse_shards(self) -> None:
+        for layout, names in ("rank", _names(self.out)), ("data", _names(os.path.join(self.out, "data"))):
+            for name in filter(NUMBER.fullmatch, names):
+                path = os.path.join(self.out, LAYOUTS[layout].format(name))
+                if os.path.lexists(path):
+                    raise Misuse(
+                        f"{shown(path)} holds a shard that is not of this split: move it away, or set OUT_DIR"
+                    )
+
+    def _check(self, path: str, size: int) -> None:
+        try:
+            found = os.stat(path).st_size
+        except FileNotFoundError:
+            found = -1
+        if found != size:
+            what = "is gone" if found < 0 else f"has {found} bytes"
+            raise DatasetError(
+                f"{shown(path)} {what}, {size} bytes were written: expected it as {manifest.NAME} has it; "
+                f"remove {manifest.NAME} and the shards, and start again"
+            )
+
+    def _kept(self, name: str) -> str:
+        return os.path.join(self.work, name)
+
+    def _load(self, name: str) -> Mapping[str, Any]:
+        try:
+            with open(self._kept(name), "rb") as file:
+                found = json.loads(file.read(manifest.LIMIT))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return found if isinstance(found, dict) and found.get("origin") == self.origin else {}
+
+    def _store(self, name: str, facts: Mapping[str, object]) -> None:
+        self._write(self._kept(name), json.dumps({"origin": self.origin, **facts}))
+
+    def _write(self, path: str, text: str) -> None:
+        new = self._kept(os.path.basename(path) + ".new")
+        with open(new, "w", encoding="ascii") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(new, path)
+
+
+def _names(directory: str) -> list[str]:
+    try:
+        return sorted(os.listdir(directory))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _parents(path: str) -> Iterator[str]:
+    path = os.path.abspath(path)
+    while path != os.path.dirname(path):
+        yield path
+        path = os.path.dirname(path)

@@ -1,0 +1,53 @@
+"""Where the chunks of a RecordIO file are, made by hopping from header to header; no file has an index in it."""
+
+from __future__ import annotations
+
+from launcher.dataset.chunks import HEADER, LIMIT, header
+from launcher.dataset.problem import Damaged, shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+    from typing import BinaryIO
+
+    File = str | bytes | os.PathLike[str] | BinaryIO
+
+
+class Chunk:
+    """Where a chunk is: its first record's number, how many it holds, the bytes from `offset` to `end`."""
+
+    __slots__ = ("end", "first", "offset", "records")
+
+    def __init__(self, first: int, records: int, offset: int, end: int) -> None:
+        self.first, self.records, self.offset, self.end = first, records, offset, end
+
+
+def index(file: File, limit: int = LIMIT) -> Sequence[Chunk]:
+    """Return where each chunk is, made by hopping from header to header."""
+    opened_file, name, mine = opened(file, "rb")
+    found: list[Chunk] = []
+    first = at = 0
+    try:
+        end = opened_file.seek(0, 2)
+        while at < end:
+            opened_file.seek(at)
+            try:
+                head = header(opened_file.read(HEADER), limit)
+                if at + HEADER + head.size > end:
+                    raise ValueError(f"the file ends in a chunk, after {end - at - HEADER} of {head.size} bytes")
+            except ValueError as damage:
+                raise Damaged(f"{name}: the chunk at byte {at}: {damage}; expected whole chunks") from None
+            found.append(Chunk(first, head.records, at, at + HEADER + head.size))
+            first, at = first + head.records, found[-1].end
+    finally:
+        if mine:
+            opened_file.close()
+    return found
+
+
+def opened(file: File, mode: str) -> tuple[BinaryIO, str, bool]:
+    """Return an open file, its name for messages, and whether it was opened here."""
+    if hasattr(file, "read" if mode == "rb" else "write"):
+        return file, shown(getattr(file, "name", "the file")), False  # type: ignore[return-value]
+    return open(file, mode), shown(file), True  # type: ignore[arg-type, return-value]

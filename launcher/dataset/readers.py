@@ -1,0 +1,129 @@
+"""From files to readers, each trainer its own part: every record goes to exactly one of them."""
+
+from __future__ import annotations
+
+import glob
+import os
+import pickle
+
+from launcher.dataset import recordio
+from launcher.dataset.lines import values_of
+from launcher.dataset.problem import DatasetError, Misuse, shown
+from launcher.dataset.seat import COUNT, NUMBER, seat
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any, BinaryIO
+
+    Reader = Callable[[], Iterator[Any]]
+
+
+def cluster_files_reader(
+    files_pattern: str,
+    trainer_count: int | None = None,
+    trainer_id: int | None = None,
+    loader: Callable[[BinaryIO], Iterable[Any]] = pickle.load,
+    *,
+    train_id: int | None = None,
+) -> Reader:
+    """Return a reader of this trainer's files: of those that match, in order, every `trainer_count`-th."""
+    if not callable(loader):
+        raise Misuse(f"loader={loader!r}: expected a function that takes an open file and returns its records")
+    count, number = seat(trainer_count, trainer_id, train_id)
+
+    def reader() -> Iterator[Any]:
+        for path in _matching(files_pattern)[number::count]:
+            with open(path, "rb") as file:
+                yield from loader(file)
+
+    return reader
+
+
+def recordio_reader(
+    filepath: str,
+    parallelism: int | None = None,
+    trainer_id: int | None = None,
+    *,
+    train_id: int | None = None,
+    loads: Callable[[bytes], Any] = pickle.loads,  # only what the trainer's own job wrote
+    errors: str = "raise",
+) -> Reader:
+    """Return a reader of the records in this trainer's RecordIO files."""
+    count, number = seat(parallelism, trainer_id, train_id)
+
+    def reader() -> Iterator[Any]:
+        for path in _matching(filepath)[number::count]:
+            with recordio.reader(path, errors) as records:
+                for record in records:
+                    yield loads(record)
+
+    return reader
+
+
+def dist_reader(
+    filename: str,
+    trainers: int | None = None,
+    trainer_id: int | None = None,
+    *,
+    train_id: int | None = None,
+    cell: Callable[[str], Any] = int,
+) -> Reader:
+    """Return a reader of this trainer's lines of a file, each a tuple of values that `cell` makes."""
+    count, number = seat(trainers, trainer_id, train_id)
+
+    def dist_reader_creator() -> Iterator[tuple[Any, ...]]:
+        with open(filename, encoding="utf-8", errors="surrogateescape", newline="\n") as file:
+            # The seed counts from 1: trainer 0 of 3 has the lines 3, 6, 9.
+            for at, line in enumerate(file, 1):
+                if at % count == number:
+                    try:
+                        yield values_of(line, cell)
+                    except ValueError as error:
+                        raise DatasetError(f"{shown(filename)}, line {at}: {error}") from None
+
+    return dist_reader_creator
+
+
+def gen_train_list(
+    data_dir: str, train_pattern: str | None = None, test_pattern: str | None = None, *, root: str = "/"
+) -> tuple[list[str], list[str]]:
+    """Write this trainer's files to `/train.list` and `/test.list`, and return both lists.
+
+    They are looked for as `part-*` in the directory and in the one of its name with `_test` behind.
+    """
+    count, number = seat(
+        _written(root, "trainer_count", COUNT),
+        _written(root, "trainer_id", NUMBER),
+    )
+    base = str(data_dir).rstrip("/") or "/"
+    train = _matching(train_pattern or os.path.join(glob.escape(base), "part-*"))
+    by_default = os.path.join(glob.escape(base + "_test"), "part-*")
+    test = _matching(test_pattern) if test_pattern else sorted(glob.glob(by_default))
+    lists = train[number::count], test[number::count]
+    if any("\n" in path for path in (*train, *test)):
+        raise DatasetError(f"{data_dir!r}: a file's name with a line break in it cannot stand in a list; rename it")
+    for name, paths in zip(("train.list", "test.list"), lists):  # noqa: B905  # Python 3.8 has no strict=
+        with open(os.path.join(root, name), "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write("\n".join(paths))
+    return lists
+
+
+def _matching(pattern: str) -> list[str]:
+    found = sorted(glob.glob(os.fspath(pattern)))
+    if not found:
+        raise DatasetError(f"{shown(pattern)}: no file matches; expected one or more")
+    return found
+
+
+def _written(root: str, name: str, variables: tuple[str, ...]) -> int | None:
+    """Return what the launcher wrote into a file, where its environment does not say it."""
+    if any(os.environ.get(variable) for variable in variables):
+        return None
+    try:
+        with open(os.path.join(root, name), encoding="ascii") as file:
+            return int(file.readline())
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        raise DatasetError(f"{os.path.join(root, name)}: expected one whole number in it") from None

@@ -1,0 +1,178 @@
+"""RecordIO files, a chunk at a time: `reader(file).read()`, `writer(file).write(record)`, `index(file)`.
+
+A reader holds one chunk. What is torn or corrupt is refused, or passed over, counted and warned of.
+"""
+
+from __future__ import annotations
+
+from launcher.dataset.chunks import COMPRESSORS, HEADER, LIMIT, SIZE, Header, decode, encode, header, records_in
+from launcher.dataset.indexing import index, opened
+from launcher.dataset.problem import Damaged, DamagedWarning, Misuse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from launcher.dataset.indexing import File
+
+__all__ = ["Damaged", "Lost", "index", "reader", "writer"]
+
+
+class Lost:
+    """What a reader has passed over: `records` are those of damaged chunks whose header could be believed."""
+
+    __slots__ = ("bytes", "chunks", "records", "uncounted")
+
+    def __init__(self) -> None:
+        self.chunks = self.records = self.bytes = 0
+        self.uncounted = 0  # places where nobody can say how many records there were
+
+    def __repr__(self) -> str:
+        """Say it in words."""
+        more = f" and an unknown number in {self.uncounted} places" if self.uncounted else ""
+        return f"{self.records} records{more}, {self.bytes} bytes in {self.chunks} chunks"
+
+
+class reader:  # noqa: N801  # the seeds' own name
+    """Reads the records of a file, from the first or wherever `seek` leads."""
+
+    def __init__(self, file: File, errors: str = "raise", limit: int = LIMIT) -> None:
+        if errors not in ("raise", "skip"):
+            raise Misuse(f"errors={errors!r}: expected 'raise', to refuse a damaged file, or 'skip', to pass over it")
+        self.errors, self.limit = errors, limit
+        self.lost = Lost()
+        self._file, self.name, self._mine = opened(file, "rb")
+        self._at = self._file.tell() if self._file.seekable() else 0  # where the next chunk begins
+        self._records: Iterator[bytes] = iter(())
+        self._refused: Damaged | None = None
+
+    def read(self) -> bytes | None:
+        """Return the next record, or None after the last; an empty record is b""."""
+        return next(self, None)
+
+    def __iter__(self) -> reader:
+        """Return the records that are left."""
+        return self
+
+    def __next__(self) -> bytes:
+        """Return the next record."""
+        for record in self._records:
+            return record
+        if self._refused:
+            raise self._refused  # what follows the damage is not read as if it followed what was before
+        self._records = self._rest()
+        return next(self._records)
+
+    def seek(self, record: int) -> None:
+        """Go to the record of this number, from 0; the chunks before it are passed by their headers alone."""
+        if record < 0:
+            raise Misuse(f"seek({record}): expected the number of a record, from 0")
+        first = at = 0
+        for chunk in index(self._file, limit=self.limit):
+            if record < chunk.first + chunk.records:
+                first, at = chunk.first, chunk.offset
+                break
+            first, at = chunk.first + chunk.records, chunk.end
+        self._file.seek(at)
+        self._at, self._refused, self._records = at, None, self._rest()
+        for _ in range(record - first):
+            next(self._records, None)
+
+    def close(self) -> None:
+        """Close the file, if it was opened here."""
+        self._records = iter(())
+        if self._mine:
+            self._file.close()
+
+    def __enter__(self) -> reader:
+        """Begin."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close."""
+        self.close()
+
+    def __del__(self) -> None:
+        """Close, for the seeds' loop never does."""
+        if getattr(self, "_mine", False):
+            self._file.close()
+
+    def _rest(self) -> Iterator[bytes]:
+        while True:
+            begun, head, given = self._at, None, 0
+            try:
+                first = self._file.read(HEADER)
+                if not first:
+                    return
+                head = header(first, self.limit)
+                payload = decode(head, self._file.read(head.size), self.limit)
+                self._at += HEADER + head.size
+                for record in records_in(payload, head.records):
+                    given += 1
+                    yield record
+            except ValueError as damage:
+                self._pass_over(begun, head, given, damage)
+
+    def _pass_over(self, begun: int, head: Header | None, given: int, damage: ValueError) -> None:
+        where = f"{self.name}: the chunk at byte {begun}: {damage}"
+        if self.errors == "raise":
+            advice = "expected whole chunks: copy the file again, or read it with errors='skip'"
+            self._refused = Damaged(f"{where}; {advice}")
+            raise self._refused
+        from launcher.dataset.finding import next_chunk
+
+        self._at = next_chunk(self._file, begun, head, self.limit, self.name)
+        self._file.seek(self._at)
+        self.lost.chunks += 1
+        self.lost.bytes += self._at - begun
+        if head and self._at == begun + HEADER + head.size:
+            self.lost.records += head.records - given
+        else:
+            self.lost.uncounted += 1
+        import warnings
+
+        warnings.warn(f"{where}; {self._at - begun} bytes are passed over", DamagedWarning, stacklevel=4)
+
+
+class writer:  # noqa: N801  # beside `reader`
+    """Writes records into a file; `close` writes the last chunk."""
+
+    def __init__(self, file: File, chunk: int = SIZE, compressor: str = "none") -> None:
+        if compressor not in COMPRESSORS:
+            raise Misuse(f"compressor={compressor!r}: expected one of {', '.join(COMPRESSORS)}")
+        self._file, self.name, self._mine = opened(file, "wb")
+        self._size, self._compressor = chunk, COMPRESSORS[compressor]
+        self._records: list[bytes] = []
+        self._bytes = 0
+
+    def write(self, record: bytes) -> None:
+        """Add a record."""
+        if len(record) > LIMIT // 2:
+            raise Misuse(f"{self.name}: a record of {len(record)} bytes: expected at most {LIMIT // 2}")
+        # As the published writer does it, which counts the records' bytes without their lengths.
+        if self._bytes + len(record) > self._size or len(self._records) * 4 >= LIMIT // 2:
+            self.flush()
+        self._records.append(record)
+        self._bytes += len(record)
+
+    def flush(self) -> None:
+        """Write what is there as a chunk."""
+        if self._records:
+            self._file.write(encode(self._records, self._compressor))
+            self._records, self._bytes = [], 0
+
+    def close(self) -> None:
+        """Write the last chunk, and close the file if it was opened here."""
+        try:
+            self.flush()
+        finally:
+            if self._mine:
+                self._file.close()
+
+    def __enter__(self) -> writer:
+        """Begin."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close."""
+        self.close()

@@ -1,0 +1,198 @@
+"""Where a split's records come from, a batch at a time: files, plain or gzip, or a reader in Python.
+
+Each batch comes with the position behind it, from which a later start can go on.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import stat
+import zlib
+from contextlib import contextmanager
+from itertools import islice
+
+from launcher.dataset.chunks import MAGIC
+from launcher.dataset.lines import line_of
+from launcher.dataset.problem import DatasetError, Misuse, shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from gzip import GzipFile
+    from io import FileIO
+    from typing import Any
+
+    Position = tuple[int, int]
+    Batches = Iterator[tuple[list[bytes], Position]]
+
+BLOCK = 1 << 20
+LONGEST = 64 << 20  # bytes of a line
+RECORDS = 1000  # that a reader in Python gives at a time
+GZIP = b"\x1f\x8b"
+# Without O_NONBLOCK, opening a FIFO would wait for ever.
+FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+class Files:
+    """Lines of files, one after the other; each line is a record."""
+
+    def __init__(self, patterns: Iterable[str], *, pickled: bool) -> None:
+        self._pickled = pickled
+        self._files = [(path, *_signs(path)) for path in _paths(patterns)]
+        self.whole = sum(size for _, size, _ in self._files)
+        self.done = 0
+        if not self.whole:
+            raise DatasetError(f"{shown(self._files[0][0])} and all other inputs are empty: expected records")
+
+    def about(self) -> object:
+        """Return what the records depend on."""
+        return [[os.path.abspath(path), size, time] for path, size, time in self._files]
+
+    def batches(self, position: Position) -> Batches:
+        """Yield the records from a position on."""
+        first, offset = position
+        before = sum(size for _, size, _ in self._files[:first])
+        for number, (path, size, time) in enumerate(self._files[first:], first):
+            with _naming(path), _opened(path) as raw:
+                text = _text(raw, path)
+                text.seek(offset)
+                for lines, behind in _lines(text, offset, path):
+                    self.done = before + raw.tell()
+                    if raw.tell() > size:
+                        break  # it grows, perhaps for ever
+                    records = [pickle.dumps(_decoded(line)) for line in lines] if self._pickled else lines
+                    yield records, (number, behind)
+                info = os.fstat(raw.fileno())
+                if (info.st_size, info.st_mtime_ns) != (size, time) or raw.tell() < size:
+                    raise DatasetError(
+                        f"{shown(path)} changed while it was read: expected it to be complete; start again"
+                    )
+            before += size
+            offset = 0
+
+
+class Reader:
+    """What a reader in Python gives; it must give the same each time for a later start to go on."""
+
+    whole = 0
+    done = 0
+
+    def __init__(self, reader: Callable[[], Any], about: object, *, pickled: bool) -> None:
+        self._reader, self._about = reader, about
+        self._encode: Callable[[Any], bytes] = pickle.dumps if pickled else line_of
+
+    def about(self) -> object:
+        """Return what the records depend on, as far as can be known."""
+        return self._about
+
+    def batches(self, position: Position) -> Batches:
+        """Yield the records from a position on."""
+        at = position[1]
+        records = islice(_records(self._reader), at, None)
+        while True:
+            batch = [self._encode(record) for record in islice(records, RECORDS)]
+            if not batch:
+                return
+            at += len(batch)
+            yield batch, (0, at)
+
+
+def named(spec: str) -> Callable[[], Any]:
+    """Return the function that `module:function` names."""
+    from importlib import import_module
+
+    module, _, name = spec.partition(":")
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise Misuse(f"--reader {spec}: {error}; expected module:function, importable from here") from None
+    if not callable(found):
+        raise Misuse(f"--reader {spec}: expected a function, which gives the records or a reader")
+    return found  # type: ignore[no-any-return]
+
+
+def _records(reader: Callable[[], Any]) -> Iterator[Any]:
+    try:
+        found = reader()
+        yield from found() if callable(found) else found
+    except DatasetError:
+        raise
+    except Exception as error:
+        raise DatasetError(f"the reader failed: {type(error).__name__}: {error}") from error
+
+
+def _paths(patterns: Iterable[str]) -> list[str]:
+    import glob
+
+    found: list[str] = []
+    for pattern in patterns:
+        paths = [pattern] if os.path.lexists(pattern) else sorted(glob.glob(pattern))
+        if not paths:
+            raise DatasetError(f"{shown(pattern)}: no file matches; expected one or more")
+        found += paths
+    for path, after in zip(sorted(found), sorted(found)[1:]):  # noqa: B905  # Python 3.8 has no strict=
+        if path == after:
+            raise Misuse(f"{shown(path)} is an input twice: its records would be, too; expected each file once")
+    return found
+
+
+def _signs(path: str) -> tuple[int, int]:
+    if os.path.isdir(path):
+        raise Misuse(f"{shown(path)} is no file: expected files, as {shown(os.path.join(path, '*'))} would be")
+    with _naming(path), _opened(path) as raw:
+        info = os.fstat(raw.fileno())
+        if not stat.S_ISREG(info.st_mode):
+            raise Misuse(f"{shown(path)} is no file: expected a plain file, or one packed by gzip")
+        if raw.read(len(MAGIC)) == MAGIC:
+            raise Misuse(f"{shown(path)} is RecordIO, which has no lines: expected text; read it by --reader")
+        return info.st_size, info.st_mtime_ns
+
+
+def _opened(path: str) -> FileIO:
+    return open(os.open(path, FLAGS), "rb", buffering=0)
+
+
+@contextmanager
+def _naming(path: str) -> Iterator[None]:
+    """Name the file in what the system, or gzip, says of it."""
+    try:
+        yield
+    except (EOFError, zlib.error) as error:
+        raise DatasetError(f"{shown(path)}: {error}: expected a whole gzip file; copy it again") from None
+    except OSError as error:
+        if error.errno is None:  # gzip's own
+            raise DatasetError(f"{shown(path)}: {error}: expected a whole gzip file; copy it again") from None
+        raise OSError(error.errno, os.strerror(error.errno), path) from None
+
+
+def _text(raw: FileIO, path: str) -> FileIO | GzipFile:
+    if os.pread(raw.fileno(), len(GZIP), 0) != GZIP:
+        return raw
+    import gzip
+
+    return gzip.GzipFile(filename=path, fileobj=raw, mode="rb")
+
+
+def _lines(text: FileIO | GzipFile, at: int, path: str) -> Iterator[tuple[list[bytes], int]]:
+    begun = b""
+    while True:
+        block = text.read(BLOCK)
+        if not block:
+            break
+        begun += block
+        end = begun.rfind(b"\n") + 1
+        if end:
+            at += end
+            yield begun[: end - 1].split(b"\n"), at
+            begun = begun[end:]
+        if len(begun) > LONGEST:
+            raise DatasetError(
+                f"{shown(path)}: a line of more than {LONGEST} bytes: expected text with a record a line"
+            )
+    if begun:
+        yield [begun], at + len(begun)
+
+
+def _decoded(line: bytes) -> str:
+    return line.decode("utf-8", "surrogateescape")
