@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from launcher.desk import ground, lives, showing
@@ -134,7 +134,7 @@ def _tell(rehearsal: Rehearsal, pods: Sequence[Pod], ended: Sequence[Ended], sec
     output = shown_path(rehearsal.output)
     print(f"\ntrainers' and pservers' logs: {output}/node_*/{{train,server}}.log")
     print(f"launchers' own: {shown_path(rehearsal.directory)}/pods/*/stderr.log")
-    failed = next((each for each in ended if each.code), None)
+    failed = _culprit([each for each in ended if each.code], words)
     if failed:
         print("\n".join(_failure(failed, words[failed.pod.address])))
         return failed.code
@@ -150,6 +150,15 @@ def _tell_output(rehearsal: Rehearsal) -> None:
     if files:
         print(f"\n{showing.tree(shown_path(rehearsal.output), files)}")
     print()
+
+
+def _culprit(failed: Sequence[Ended], words: Mapping[str, LastWord | None]) -> Ended | None:
+    """Return the pod that the verdict names, else the one that ended first."""
+    for each in failed:
+        word = words[each.pod.address]
+        if word and f"({each.pod.address})" in word.reason:
+            return each
+    return failed[0] if failed else None
 
 
 def _failure(failed: Ended, word: LastWord | None) -> list[str]:
