@@ -43,6 +43,7 @@ ASKED = Lead(asked=gang(), tried=1)
 STALE = Lead(asked=gang(digest="old"), tried=1)
 MADE = view(record=Recorded(highest=1, made=1))
 OVERTAKEN = view(status(3, known=1), record=Recorded(highest=2, latest=gang(2, who(7), who(8), who(9))))
+OTHERS = replace(READY[0], digest="another order")
 LEADS = [
     ("all are there: a generation is asked for, not begun", Lead(), view(), Stage.GATHERING, "asked"),
     ("it is made", ASKED, MADE, Stage.READYING, ""),
@@ -66,6 +67,8 @@ LEADS = [
     ("before any generation every failure is the end", Lead(), failing(7, generation=0), Stage.GATHERING, "failed"),
     ("another leader went on", said(Stage.TRAINING), view(*READY, record=Recorded(highest=2)), Stage.GATHERING, ""),
     ("a later gang is complete without any of this one", RAN, OVERTAKEN, Stage.GATHERING, ""),
+    ("the record was not read yet", Lead(), view(record=Recorded(known=False)), Stage.GATHERING, ""),
+    ("the gang has others", said(Stage.TRAINING), replace(view(*READY), mine=OTHERS), Stage.GATHERING, ""),
     ("no restart is left", SPENT, view(), Stage.GATHERING, "failed"),
     ("the verdict waits for the record", said(Stage.TRAINING, sealing=OVER), view(), Stage.TRAINING, "failed"),
     (

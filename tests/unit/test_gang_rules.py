@@ -10,7 +10,8 @@ import pytest
 from launcher.pod.gang import fencing
 from launcher.pod.gang.fencing import Fence
 from launcher.pod.gang.following import Orders, Run, follow
-from launcher.pod.gang.missing import absent, deserted
+from launcher.pod.gang.member import Member
+from launcher.pod.gang.missing import absent, deserted, lacking
 from launcher.pod.gang.views import Heard, Limits, Recorded, View
 from launcher.pod.gang.words import Generation, Stage, Status, Word
 from tests.unit.gang_views import (
@@ -184,3 +185,12 @@ FENCES = [
 @pytest.mark.parametrize(("fence", "seen", "until"), [row[1:] for row in FENCES], ids=[row[0] for row in FENCES])
 def test_nobody_of_the_last_generation_runs_from_then_on(fence: Fenced, seen: View, until: float) -> None:
     assert max(NOW, fence(gang(), Fence(), seen, LIMITS).until) == until
+
+
+def test_a_member_that_was_never_heard_lacks_everything() -> None:
+    assert lacking(who(2).address, READYING, replace(view(), heard={})) == "10.0.0.2 has not answered yet"
+
+
+def test_a_member_takes_part_in_nothing_before_it_was_ready() -> None:
+    with pytest.raises(RuntimeError, match="taken part"):
+        _ = Member(status=status(1), rules=RULES).taking_part
