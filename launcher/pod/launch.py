@@ -11,15 +11,14 @@ from pathlib import Path
 
 from launcher.pod import policy, supervise, voices
 from launcher.pod.events import Tell
-from launcher.pod.gang.following import soonest
 from launcher.pod.gang.membership import Membership
 from launcher.pod.gang.views import Brood
-from launcher.pod.gang.words import Failure
 from launcher.pod.inbox import Inbox
 from launcher.pod.masking import masked
 from launcher.pod.memory import Memory, explain
+from launcher.pod.outcome import Outcome
 from launcher.pod.plan import Plan
-from launcher.pod.policy import Cause, Child, Stop, Wish, exit_code
+from launcher.pod.policy import Cause, Child, Stop, Wish, exit_code, soonest
 from launcher.pod.ports import Knocker, check_free
 from launcher.pod.settings import Role, Settings
 from launcher.pod.spawn import spawn
@@ -68,7 +67,7 @@ class Crew:
     story: Story
     memory: Memory | None = field(default_factory=Memory.now)
     knocker: Knocker | None = None
-    failure: Failure | None = None
+    failure: Outcome | None = None
     stop: Stop | None = None
 
     def spawn(self, voice: Voice) -> int:
@@ -126,12 +125,12 @@ class Crew:
             told=told,
         )
 
-    def _failure(self, cause: Cause) -> Failure:
+    def _failure(self, cause: Cause) -> Outcome:
         """Return what went wrong, in full: why it was killed, where it stood still, its last lines."""
         reason = self.vigil.reasons.get(cause.culprit, cause.reason)
         if why := explain(self.memory, Memory.now()):
             reason = f"{reason}: {why}"
-        return Failure(generation=1, code=cause.code, reason=reason, tail=self.voices[cause.culprit].tail())
+        return Outcome(code=cause.code, reason=reason, tail=self.voices[cause.culprit].tail())
 
 
 def _tell_end(tell: Tell, child: Child) -> None:

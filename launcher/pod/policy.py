@@ -164,6 +164,11 @@ def _due(child: Child, now: float, grace: float) -> float:
     return (child.told if child.told is not None else now) + grace
 
 
+def soonest(*times: float | None) -> float | None:
+    """Return the first of some times, of which some may be never."""
+    return min((time for time in times if time is not None), default=None)
+
+
 def exit_code(code: int) -> int:
     """Return a child's own exit code, or 128+n where signal n ended it."""
     return 128 - code if code < 0 else code

@@ -8,17 +8,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from launcher.pod.events import Tell, teller
-from launcher.pod.gang.metrics import Facts
 from launcher.pod.outcome import Outcome
 from launcher.pod.plan import Plan
 from launcher.pod.policy import Cause
-from launcher.pod.pump import Pump
 from launcher.pod.roster import Roster
 from launcher.pod.settings import Role, Settings
 from launcher.pod.sink import Sink
 from launcher.pod.stream import Stream, same
+
+if TYPE_CHECKING:
+    from launcher.pod.gang.metrics import Facts
+    from launcher.pod.pump import Pump
 
 TERMINATION_LOG = Path("/dev/termination-log")
 LAST_WORDS = 1.0
@@ -65,6 +68,8 @@ class Story:
 
     def facts(self) -> Facts:
         """Return what is measured here: for the metrics, asked on another thread."""
+        from launcher.pod.gang.metrics import Facts  # a plain init, which also has a story, has no gang
+
         children = dict(self._children)
         return Facts(
             seconds=dict(self._seconds),

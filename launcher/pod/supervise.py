@@ -67,7 +67,7 @@ def run(
         if step.signals:
             children = _look(_perform(step, children))
             continue
-        event = inbox.next(_soonest(step.until, wish.until))
+        event = inbox.next(policy.soonest(step.until, wish.until))
         if isinstance(event, Told) and event.signum in manners.stopping:
             stop = stop or Stop(signum=event.signum, at=event.at)
         elif isinstance(event, Told):
@@ -190,7 +190,3 @@ def _group_exists(group: int) -> bool:
     except PermissionError:
         return True
     return True
-
-
-def _soonest(*times: float | None) -> float | None:
-    return min((each for each in times if each is not None), default=None)

@@ -26,10 +26,10 @@ class Voice:
     pump: Pump
     log: Log | None
 
-    def tail(self) -> str:
+    def tail(self) -> bytes:
         """Return its last lines, those included that are still in the pipe."""
         self.pump.settle(time.monotonic() + LAST_LINES)
-        return self.pump.tail.decode(errors="replace")
+        return self.pump.tail
 
 
 def voices(plan: Plan, settings: Settings, out: Sink, tell: Tell, heading: str) -> dict[str, Voice]:

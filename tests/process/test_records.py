@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from launcher.pod.gang.records import RecordFacts, Records
+from launcher.pod.gang.records import Records
 from launcher.pod.gang.views import Recorded
 from launcher.pod.gang.words import Verdict
 from tests.support.hanging import hanging_volume
@@ -73,9 +73,9 @@ def settled(records: Records, nudges: Nudges) -> None:
 
 def test_without_a_record_wishes_come_true_at_once(told: Told, nudges: Nudges) -> None:
     records = Records(None, nudges, told)
-    assert records.facts == RecordFacts(known=True)
+    assert records.facts == Recorded(known=True)
     records.wish_generation(generation(4))
-    assert records.facts == RecordFacts(known=True, highest=4, made=4, members=generation(4))
+    assert records.facts == Recorded(known=True, highest=4, made=4, latest=generation(4))
     assert nudges.count == 1
     records.wish_generation(generation(4))
     records.look()
@@ -84,7 +84,7 @@ def test_without_a_record_wishes_come_true_at_once(told: Told, nudges: Nudges) -
     records.wish_verdict(SUCCESS)
     assert records.facts.sealed == FAILURE
     assert nudges.count == 2
-    assert records.facts.recorded == Recorded(highest=4, made=4, latest=generation(4), sealed=FAILURE)
+    assert records.facts == Recorded(highest=4, made=4, latest=generation(4), sealed=FAILURE)
 
 
 def test_what_stands_is_known_from_the_first_look_on(tmp_path: Path, told: Told, nudges: Nudges) -> None:
@@ -92,7 +92,7 @@ def test_what_stands_is_known_from_the_first_look_on(tmp_path: Path, told: Told,
     record_in(tmp_path).seal(FAILURE)
     records = Records(record_in(tmp_path), nudges, told)
     until(lambda: records.facts.known)
-    assert records.facts == RecordFacts(known=True, highest=3, members=generation(3, "other"), sealed=FAILURE)
+    assert records.facts == Recorded(known=True, highest=3, latest=generation(3, "other"), sealed=FAILURE)
     assert told == []
 
 
@@ -117,7 +117,7 @@ def test_a_number_that_another_made_is_seen_as_taken(tmp_path: Path, told: Told,
     settled(records, nudges)
     record_in(tmp_path).make(generation(1, "other"))
     records.wish_generation(generation(1, "mine"))
-    until(lambda: records.facts.members == generation(1, "other"))
+    until(lambda: records.facts.latest == generation(1, "other"))
     assert records.facts.highest == 1
     assert records.facts.made == 0
     record_in(tmp_path).seal(FAILURE)
@@ -152,7 +152,7 @@ def test_a_number_beyond_counts_even_while_its_file_cannot_be_seen(
     assert "gen-2.json is not there" in records.facts.trouble
     record_in(tmp_path).make(generation(2, "other"))
     records.look()
-    until(lambda: records.facts.members == generation(2, "other"))
+    until(lambda: records.facts.latest == generation(2, "other"))
     until(lambda: not records.facts.trouble)
     assert told.names() == ["record_trouble", "record_back"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from launcher.pod.gang.passes import resume_for
+from launcher.pod.gang.lead import resume_for
 
 
 @pytest.mark.parametrize(

@@ -39,11 +39,6 @@ class Orders:
     until: float | None = None
 
 
-def soonest(*times: float | None) -> float | None:
-    """Return the first of some times, of which some may be never."""
-    return min((time for time in times if time is not None), default=None)
-
-
 def follow(view: View, rules: Rules) -> Orders:
     """Return the orders; `view.order` begins with the leader of the generation that this member is in."""
     heard = view.of(view.order[0]) if view.order else Heard()

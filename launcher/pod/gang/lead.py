@@ -5,6 +5,7 @@ No I/O here.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from launcher.pod.gang.views import Rules, View
@@ -39,9 +40,9 @@ def failure_of(view: View, generation: int) -> Failure | None:
     return next(found, None)
 
 
-def newest_pass(statuses: list[Status]) -> int | None:
-    """Return the newest complete pass that everybody sees who has the volume."""
-    seen = [set(status.passes) for status in statuses if status.passes is not None]
+def resume_for(passes_by_member: Sequence[tuple[int, ...] | None]) -> int | None:
+    """Return the newest pass that every member with a volume sees as complete."""
+    seen = [set(passes) for passes in passes_by_member if passes is not None]
     return max(set.intersection(*seen), default=None) if seen else None
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from launcher.pod.gang.gathering import gathered
-from launcher.pod.gang.lead import Lead, failure_of, newest_pass, number_of, patience, replaced, statuses_of
+from launcher.pod.gang.lead import Lead, failure_of, number_of, patience, replaced, resume_for, statuses_of
 from launcher.pod.gang.missing import absent, deserted, lacking
 from launcher.pod.gang.sealing import SEALING, end_if_overdue, seal, sealed
 from launcher.pod.gang.views import Rules, View
@@ -113,7 +113,7 @@ def _ask(before: Lead, view: View, rules: Rules) -> Lead:
         number=max(view.record.highest, before.tried, number_of(last), *(status.known for status in statuses)) + 1,
         members=tuple(status.who for status in statuses),
         digest=view.mine.digest,
-        resume=newest_pass(statuses),
+        resume=resume_for([status.passes for status in statuses]),
         restarts=max(before_it, default=-1) + 1,
         cause=cause.reason if before_it else "",
     )

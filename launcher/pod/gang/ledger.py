@@ -40,7 +40,7 @@ class Ledger:
     @property
     def facts(self) -> Recorded:
         """What stands in the record, as far as it is known."""
-        return self._records.facts.recorded if self._records else Recorded()
+        return self._records.facts if self._records else Recorded()
 
     def look(self) -> None:
         """Have the record read again."""

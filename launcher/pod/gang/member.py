@@ -11,11 +11,12 @@ from dataclasses import dataclass, field, replace
 
 from launcher.pod.gang import fencing
 from launcher.pod.gang.fencing import Fence
-from launcher.pod.gang.following import End, Orders, Run, follow, soonest
+from launcher.pod.gang.following import End, Orders, Run, follow
 from launcher.pod.gang.lead import Lead
 from launcher.pod.gang.leading import due, lead
 from launcher.pod.gang.views import Heard, Recorded, Rules, View
 from launcher.pod.gang.words import Failure, Generation, Marks, Phase, Status, Verdict, Who, Word
+from launcher.pod.policy import soonest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

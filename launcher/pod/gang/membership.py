@@ -8,20 +8,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar
 
 from launcher.pod.events import Tell
-from launcher.pod.gang.following import Orders, Run, soonest
+from launcher.pod.gang.following import Orders, Run
 from launcher.pod.gang.lookout import Lookout
 from launcher.pod.gang.metrics import Facts
 from launcher.pod.gang.station import Station
 from launcher.pod.gang.views import Brood
-from launcher.pod.gang.words import Failure, Generation, Marks, Verdict
+from launcher.pod.gang.words import Generation, Marks, Verdict
 from launcher.pod.inbox import Inbox
 from launcher.pod.outcome import Code, Decided, GangError, Outcome, Stopped
 from launcher.pod.plan import Resume
-from launcher.pod.policy import Cause, Wish
+from launcher.pod.policy import Cause, Wish, soonest
 from launcher.pod.roster import Roster, Waiting
 from launcher.pod.settings import Role, Settings
 
@@ -97,8 +98,7 @@ class Membership:
         self._member.furnished()
         while not self._station.calm and not self._moved:
             self._pause("waiting until nobody runs anything", None)
-        leads = self._member.leads
-        survey = lambda: self._station.ledger.survey(leads=leads)  # noqa: E731
+        survey = partial(self._station.ledger.survey, leads=self._member.leads)
         self._member.staged(self._errand("looking at the complete passes", survey))
 
     def assemble(self) -> Generation | None:
@@ -144,9 +144,7 @@ class Membership:
 
     def lament(self, own: Outcome) -> Outcome:
         """Tell the gang why this pod cannot go on; return the verdict that follows, else this pod's own outcome."""
-        tail = own.tail.decode(errors="replace")
-        generation = self._member.status.ready
-        self._station.fail(Failure(generation=generation, code=own.code, reason=own.reason, tail=tail))
+        self._station.fail(own)
         until = time.monotonic() + LAMENT
         while self._member.order.addresses and not self._station.look().verdict and time.monotonic() < until:
             self._inbox.next(until)

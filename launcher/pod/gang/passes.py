@@ -1,7 +1,7 @@
 """Which passes on the volume are complete, and from which one a gang goes on.
 
 `done` is written last: it says that the rest is there, and where it is JSON, `{"files": {"name": size}}`, what the
-rest is. Plain blocking I/O for a thread of its own, but for `resume_for`, which is pure.
+rest is. Plain blocking I/O for a thread of its own.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -51,12 +51,6 @@ def complete(output: Below, *, without: Baseline = NOTHING) -> tuple[int, ...]:
         done = (number for number in sorted(_numbers(found), reverse=True) if _is_new(found, number, without))
         good = (number for number in islice(done, TRIED) if _is_whole(found, number))
         return tuple(sorted(islice(good, KEPT)))
-
-
-def resume_for(passes_by_member: Sequence[tuple[int, ...] | None]) -> int | None:
-    """Return the newest pass that every member with a volume sees as complete."""
-    seen = [set(passes) for passes in passes_by_member if passes is not None]
-    return max(set.intersection(*seen), default=None) if seen else None
 
 
 def directory_of(number: int) -> str:

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from launcher.pod.events import Tell
 from launcher.pod.gang.record import Record, RecordError
@@ -14,25 +14,6 @@ from launcher.pod.gang.views import Recorded
 from launcher.pod.gang.words import Generation, Verdict
 
 PATIENCE = 5.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordFacts:
-    """What is known of the record."""
-
-    known: bool = False  # it was read whole at least once, so that no verdict here means that there was none
-    highest: int = 0  # the highest generation that it names
-    made: int = 0  # the highest one that stands as this launcher wished it
-    members: Generation | None = None  # the newest one
-    sealed: Verdict | None = None
-    trouble: str = ""  # why it is not up to date; tried again at each look
-
-    @property
-    def recorded(self) -> Recorded:
-        """The same as the state machine takes it."""
-        return Recorded(
-            known=self.known, highest=self.highest, made=self.made, latest=self.members, sealed=self.sealed
-        )
 
 
 class Records:
@@ -52,7 +33,7 @@ class Records:
         self._tell = tell
         self._patience = patience
         self._clock = clock
-        self._facts = RecordFacts(known=record is None)
+        self._facts = Recorded(known=record is None)
         self._changed = threading.Condition()
         self._generation: Generation | None = None  # wished last
         self._verdict: Verdict | None = None  # wished first
@@ -65,7 +46,7 @@ class Records:
             threading.Thread(target=self._serve, args=(record,), name="record", daemon=True).start()
 
     @property
-    def facts(self) -> RecordFacts:
+    def facts(self) -> Recorded:
         """What is known now."""
         return self._facts
 
@@ -146,13 +127,13 @@ class Records:
             self._made(newest)
         sealed = self._facts.sealed or record.verdict()
         highest = max(self._facts.highest, newest.number if newest else 0)
-        self._learn(known=True, highest=highest, members=newest, sealed=sealed)
+        self._learn(known=True, highest=highest, latest=newest, sealed=sealed)
 
     def _made(self, generation: Generation) -> None:
         facts = self._facts
         number = generation.number
-        newest = generation if number >= facts.highest else facts.members
-        self._learn(made=max(facts.made, number), highest=max(facts.highest, number), members=newest)
+        newest = generation if number >= facts.highest else facts.latest
+        self._learn(made=max(facts.made, number), highest=max(facts.highest, number), latest=newest)
 
     def _learn(self, **news: object) -> None:
         """Swap the facts; tell of trouble that begins or ends."""

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from launcher.pod.events import Tell
 from launcher.pod.gang.board import Board
-from launcher.pod.gang.following import Orders, soonest
+from launcher.pod.gang.following import Orders
 from launcher.pod.gang.ledger import Ledger
 from launcher.pod.gang.member import Member, Order
 from launcher.pod.gang.metrics import Facts
@@ -21,7 +21,8 @@ from launcher.pod.gang.scribe import Scribe
 from launcher.pod.gang.statuses import Statuses
 from launcher.pod.gang.views import Heard, Limits, Rules
 from launcher.pod.gang.words import Failure, Stage, Status, Verdict, Who
-from launcher.pod.outcome import SettingsError
+from launcher.pod.outcome import Outcome, SettingsError
+from launcher.pod.policy import soonest
 from launcher.pod.roster import Roster
 from launcher.pod.settings import PeersFrom, Settings
 
@@ -98,15 +99,15 @@ class Station:
         self._statuses.leader = order.addresses[0]
         self.member.meet(order, who, rank=roster.rank, key=roster.key)
 
-    def fail(self, failure: Failure) -> None:
+    def fail(self, own: Outcome) -> None:
         """Say what went wrong here, with the name of the pod that it happened in."""
         member = self.member
         who = member.status.who
         name = member.order.names.get(who.address)
         alone = len(member.order.addresses) < 2
-        reason = failure.reason if alone or not name else f"{failure.reason}, on {name}"
-        generation = failure.generation and member.status.ready
-        member.fail(replace(failure, generation=generation, reason=reason, address=who.address))
+        reason = own.reason if alone or not name else f"{own.reason}, on {name}"
+        tail, generation = own.tail.decode(errors="replace"), member.status.ready
+        member.fail(Failure(generation=generation, code=own.code, reason=reason, address=who.address, tail=tail))
 
     def leader_answered(self) -> float:
         """Return when the leader answered last, 0 if it never did."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from launcher.pod.gang.words import Failure, Generation, Status, Verdict
+from launcher.pod.gang.words import Generation, Status, Verdict
+from launcher.pod.outcome import Outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +19,7 @@ class Brood:
     left: bool
     serving: bool
     trained: bool
-    failure: Failure | None = None
+    failure: Outcome | None = None
     told: bool = False
 
 
@@ -55,11 +56,12 @@ class Limits:
 class Recorded:
     """What stands in the gang's record: the highest generation, the one that this launcher made, the verdict."""
 
-    known: bool = True  # it was read, or there is none
+    known: bool = True  # it was read whole at least once, or there is none: no verdict here means that there was none
     highest: int = 0
     made: int = 0
     latest: Generation | None = None
     sealed: Verdict | None = None
+    trouble: str = ""  # why it is not up to date; tried again at each look
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
