@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 from collections import Counter, defaultdict
 from collections.abc import Generator
 
@@ -12,6 +13,10 @@ from hypothesis import settings
 
 settings.register_profile("here", deadline=None, print_blob=True)  # machines are noisy: no timed examples
 settings.load_profile("here")
+
+# A shell without job control starts what it puts into the background with these ignored, which children inherit.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 OURS = ("LAUNCHER_", "CONF_PADDLE_", "JOB_", "KUBERNETES_")
 # Kept for tests/cluster, which look for LAUNCHER_TEST_KUBECONFIG; a launcher would refuse to know it.

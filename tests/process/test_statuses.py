@@ -214,17 +214,18 @@ def test_after_its_end_nothing_waits(net: Ground) -> None:
 @pytest.mark.parametrize("bind", ["", "own"])
 def test_a_port_that_is_taken_is_a_mistake_of_the_settings(net: Ground, bind: str) -> None:
     address = net.at(1)
-    with socket.create_server(("" if not bind else address, net.port)):
+    with socket.create_server((bind and address, 0)) as taken:
+        port = taken.getsockname()[1]
         statuses = Statuses(
             who(address),
             bind=bind and address,
-            port=net.port,
+            port=port,
             limits=LIMITS,
             nudge=lambda: None,
             tell=lambda *_, **__: None,
         )
         with pytest.raises(
-            SettingsError, match=f"LAUNCHER_STATUS_PORT={net.port} is taken at .*: expected a free port"
+            SettingsError, match=f"LAUNCHER_STATUS_PORT={port} is taken at .*: expected a free port"
         ):
             statuses.start()
 
