@@ -8,7 +8,7 @@ BIN := .venv/bin
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
 
-demo: $(READY) ## three pods' lives side by side on this machine: real pservers and trainers, no root, no container
+demo: $(READY) ## three nodes train on this machine: Paddle's own pservers and trainers, no root, no container (590 MB once, in the cache)
 	@$(BIN)/python -m launcher.desk.local
 
 test: $(READY) ## all tests, with the coverage that is held; what cannot run here is told at the end

@@ -13,26 +13,24 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from launcher.desk.example import MAKER, Example
 from launcher.desk.rehearsal import Pod, Rehearsal
 
 MARKER = ".paddle-launcher-demo"
-NEEDED = ("paddle", "trainer_config.py", "make_data.py")
 
 
 class NotReady(Exception):
     """The rehearsal cannot begin, for a reason that a sentence tells."""
 
 
-def find_stand_in(root: Path) -> Path:
-    """Return the example that stands in for Paddle."""
-    found = root / "examples" / "stand_in"
-    missing = [name for name in NEEDED if not (found / name).is_file()]
+def check_example(example: Example) -> None:
+    """Refuse to begin where the example is not."""
+    missing = [name for name in example.needed if not (example.directory / name).is_file()]
     if missing:
         raise NotReady(
-            f"{found} does not hold {' and '.join(missing)}: expected the current directory to be the repository's "
-            "root, where examples/stand_in stands in for Paddle; change to it and try again"
+            f"{example.directory} does not hold {' and '.join(missing)}: expected the current directory to be the "
+            "repository's root, which has the examples; change to it and try again"
         )
-    return found
 
 
 def check_ports(
@@ -58,14 +56,19 @@ def _why_not(address: str, port: int, error: OSError) -> str:
     return f"{address}:{port} cannot be opened: {error.strerror}; on Linux, all of 127.0.0.0/8 is the machine itself"
 
 
+def check_directory(directory: Path) -> None:
+    """Refuse a directory with anything in it that no rehearsal made."""
+    if directory.exists() and not _is_ours(directory):
+        raise NotReady(
+            f"{directory} holds something that no rehearsal made: nothing in it was touched; "
+            "name an empty or a new one with --directory"
+        )
+
+
 def clear(directory: Path, *, keep: bool) -> None:
     """Make the directory anew; the last rehearsal's is removed, or moved aside."""
     try:
-        if directory.exists() and not _is_ours(directory):
-            raise NotReady(
-                f"{directory} holds something that no rehearsal made: nothing in it was touched; "
-                "name an empty or a new one with --directory"
-            )
+        check_directory(directory)
         if keep and directory.exists():
             directory.rename(_aside(directory))
         if directory.exists():
@@ -87,13 +90,17 @@ def _aside(directory: Path) -> Path:
     return aside
 
 
-def furnish(rehearsal: Rehearsal, pods: Sequence[Pod], stand_in: Path) -> None:
-    """Lay out the volume as the seeds have it, and a directory for each pod."""
+def furnish(rehearsal: Rehearsal, pods: Sequence[Pod]) -> None:
+    """Lay out the volume as the seeds have it, with a shard for each pod, and a directory for each pod."""
+    example = rehearsal.example
     rehearsal.config_dir.mkdir(parents=True)
-    shutil.copy(stand_in / "trainer_config.py", rehearsal.config_dir)
+    for path in example.directory.glob(example.own):
+        shutil.copy(path, rehearsal.config_dir)
     for pod in pods:
         pod.workdir.mkdir(parents=True)
-    words = (sys.executable, stand_in / "make_data.py", rehearsal.job_dir, f"--shards={rehearsal.pods}")
+    # The example's own maker splits as well: a shard has all users and movies, and a part of the ratings.
+    maker = example.directory / MAKER
+    words = (sys.executable, maker, rehearsal.job_dir, f"--shards={rehearsal.pods}")
     made = subprocess.run(words, stderr=subprocess.PIPE, text=True, check=False)
     if made.returncode:
-        raise NotReady(f"{stand_in / 'make_data.py'} ended with {made.returncode}:\n{made.stderr}")
+        raise NotReady(f"{maker} ended with {made.returncode}:\n{made.stderr}")

@@ -9,11 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from launcher.desk.example import Example
+
 JOB = "paddle-cluster-job"
 CONFIG_DIR = "recommendation"
 PORTS_NUM = 2
 PORTS_NUM_SPARSE = 2
-# From the pserver's first port to the launcher's own, as far apart as their defaults are.
+# From the pserver's first port to the launcher's own, as far apart as their defaults are; those between are a v1
+# pserver's others, or those that a fleet pserver moves to when it is started again.
 STATUS_OFFSET = 6
 # Variables of a job that the shell around the rehearsal may have; in a pod they would be taken for its own.
 OF_A_JOB = ("JOB_", "CONF_PADDLE_", "LAUNCHER_", "PADDLE_", "TRAINER", "KUBERNETES_", "PSERVERS", "POD_IP")
@@ -21,8 +24,9 @@ OF_A_JOB = ("JOB_", "CONF_PADDLE_", "LAUNCHER_", "PADDLE_", "TRAINER", "KUBERNET
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rehearsal:
-    """A job to be run here: how many pods, how many passes, which ports, and below which directory."""
+    """A job to be run here: of which example, how many pods and passes, which ports, and below which directory."""
 
+    example: Example
     directory: Path
     pods: int
     passes: int
@@ -49,14 +53,24 @@ class Rehearsal:
         return self.job_dir / "output"
 
     @property
-    def addresses(self) -> tuple[str, ...]:
-        """The pods' addresses: all of 127.0.0.0/8 is this machine."""
-        return tuple(f"127.0.1.{number}" for number in range(1, self.pods + 1))
+    def curve(self) -> Path:
+        """The picture of what was learned."""
+        return self.directory / "curve.png"
 
     @property
-    def ports(self) -> tuple[int, ...]:
-        """The ports that each pod opens on its address."""
-        return (*range(self.port, self.port + PORTS_NUM + PORTS_NUM_SPARSE), self.port + STATUS_OFFSET)
+    def report(self) -> Path:
+        """The gang's story as a page."""
+        return self.directory / "report.html"
+
+
+def addresses(pods: int) -> tuple[str, ...]:
+    """Return an address for each pod: all of 127.0.0.0/8 is this machine."""
+    return tuple(f"127.0.1.{number}" for number in range(1, pods + 1))
+
+
+def ports(first: int) -> range:
+    """Return the ports that a pod opens on its address, or may."""
+    return range(first, first + STATUS_OFFSET + 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,13 +85,13 @@ class Pod:
     stderr: Path
 
 
-def pods_of(rehearsal: Rehearsal, environ: Mapping[str, str], *, stand_in: Path, python: str) -> tuple[Pod, ...]:
-    """Return the pods of a rehearsal, each as its manifest would have described it."""
-    shared = _shared(rehearsal, environ, stand_in)
-    argv = (python, "-m", "launcher.pod", *_flags(rehearsal))
-    return tuple(
-        _pod(rehearsal.directory / "pods" / address, address, argv, shared) for address in rehearsal.addresses
-    )
+def pods_of(rehearsal: Rehearsal, environ: Mapping[str, str], python: str) -> tuple[Pod, ...]:
+    """Return the pods, each as its manifest would have described it; their launchers run in this Python."""
+    shared = _shared(rehearsal, environ)
+    example = rehearsal.example
+    argv = (python, "-m", "launcher.pod", *example.words, f"{example.passes_flag}={rehearsal.passes}")
+    own = rehearsal.directory / "pods"
+    return tuple(_pod(own / address, address, argv, shared) for address in addresses(rehearsal.pods))
 
 
 def _pod(own: Path, address: str, argv: tuple[str, ...], shared: Mapping[str, str]) -> Pod:
@@ -88,11 +102,10 @@ def _pod(own: Path, address: str, argv: tuple[str, ...], shared: Mapping[str, st
     )
 
 
-def _shared(rehearsal: Rehearsal, environ: Mapping[str, str], stand_in: Path) -> dict[str, str]:
-    """Return what all pods are told: the seed's variables, and where they find each other."""
+def _shared(rehearsal: Rehearsal, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what all pods are told: the seed's variables, where they find each other, and the example's own."""
     around = {name: value for name, value in environ.items() if not name.startswith(OF_A_JOB)}
-    return around | {
-        "PATH": f"{stand_in}:{environ.get('PATH', '/usr/local/bin:/usr/bin:/bin')}",
+    said = {
         "JOB_NAME": JOB,
         "JOB_PATH": str(rehearsal.volume),
         "JOB_NAMESPACE": "default",
@@ -102,21 +115,7 @@ def _shared(rehearsal: Rehearsal, environ: Mapping[str, str], stand_in: Path) ->
         "CONF_PADDLE_PORTS_NUM": str(PORTS_NUM),
         "CONF_PADDLE_PORTS_NUM_SPARSE": str(PORTS_NUM_SPARSE),
         "CONF_PADDLE_GRADIENT_NUM": str(rehearsal.pods),
-        "LAUNCHER_PEERS": "static:" + ",".join(rehearsal.addresses),
+        "LAUNCHER_PEERS": "static:" + ",".join(addresses(rehearsal.pods)),
         "LAUNCHER_STATUS_PORT": str(rehearsal.port + STATUS_OFFSET),
     }
-
-
-def _flags(rehearsal: Rehearsal) -> tuple[str, ...]:
-    """Return what start.sh says to start_paddle."""
-    return (
-        "--dot_period=10",
-        "--log_period=50",
-        f"--num_passes={rehearsal.passes}",
-        "--trainer_count=4",
-        "--saving_period=1",
-        "--local=0",
-        "--use_gpu=0",
-        "--config=./trainer_config.py",
-        f"--ports_num_for_sparse={PORTS_NUM_SPARSE}",
-    )
+    return {**around, **said, **rehearsal.example.env}

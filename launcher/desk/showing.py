@@ -6,14 +6,26 @@ No I/O here.
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-PASS = re.compile(r"\bPass=(\d+) .*\bAvgCost=(\S+)")
+COST = re.compile(r"\bPass=(\d+) .*\bAvgCost=(\S+)")
+ERROR = re.compile(r"\bPass=(\d+) .*\bRMSE=(\S+)")
 BAR = 30
 COLUMNS = 8  # more nodes than that, and a table shows their mean
+FILES = 5  # more in a directory of the output, and a tree shows their number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learned:
+    """What the passes came to: each trainer's cost; over what was held out, the RMSE of all and of a constant."""
+
+    costs: Mapping[str, Mapping[int, float]]
+    errors: Mapping[int, float] = field(default_factory=dict)
+    constant: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,30 +52,57 @@ def last_word(stderr: str) -> LastWord | None:
 
 def costs(log: str) -> dict[int, float]:
     """Return the cost of each finished pass in a trainer's log; where one was run again, the later counts."""
+    return _by_pass(COST, log)
+
+
+def errors(log: str) -> dict[int, float]:
+    """Return the RMSE of each finished pass over what was held out, where a trainer tells it."""
+    return _by_pass(ERROR, log)
+
+
+def _by_pass(told: re.Pattern[str], log: str) -> dict[int, float]:
     found = {}
-    for number, cost in PASS.findall(log):
+    for number, value in told.findall(log):
         try:
-            found[int(number)] = float(cost)
+            found[int(number)] = float(value)
         except ValueError:
             continue
     return found
 
 
-def progress(passes: int, found: Mapping[int, float], seconds: float) -> str:
-    """Return a bar: passes done, of how many, the last one's cost, the time so far."""
+def constant_error(learned: Iterable[float], held_out: Sequence[float]) -> float:
+    """Return the RMSE of who always guesses the mean of what there is to learn from."""
+    mean = _mean(list(learned))
+    return math.sqrt(_mean([(score - mean) ** 2 for score in held_out]))
+
+
+def bar(done: float, whole: float) -> str:
+    """Return how much is done."""
+    filled = min(BAR, int(BAR * done / max(1, whole)))
+    return f"[{'#' * filled}{'.' * (BAR - filled)}]"
+
+
+def progress(passes: int, log: str, seconds: float) -> str:
+    """Return a bar: passes done, of how many, the last one's RMSE or cost, the time so far."""
+    name, found = ("RMSE", errors(log)) if errors(log) else ("cost", costs(log))
     done = max(found) + 1 if found else 0
-    filled = min(BAR, BAR * done // max(1, passes))
-    cost = f"cost {found[done - 1]:.4f}" if found else "starting"
-    return f"pass {done}/{passes} [{'#' * filled}{'.' * (BAR - filled)}] {cost}, {seconds:.1f} s"
+    value = f"{name} {found[done - 1]:.4f}" if found else "starting"
+    return f"pass {done}/{passes} {bar(done, passes)} {value}, {seconds:.1f} s"
 
 
-def cost_table(by_node: Mapping[str, Mapping[int, float]]) -> str:
-    """Return the cost of each pass, node by node."""
-    passes = sorted({number for found in by_node.values() for number in found})
-    if len(by_node) > COLUMNS:
-        by_node = {"mean": {number: _mean([f[number] for f in by_node.values() if number in f]) for number in passes}}
-    rows = [[str(number), *(_number(found.get(number), 4) for found in by_node.values())] for number in passes]
-    return table(["pass", *by_node], rows)
+def pass_table(learned: Learned) -> str:
+    """Return what each pass came to, node by node, and all nodes' RMSE beside that of a constant guess."""
+    title = "cost per pass, each trainer's own" + ("; RMSE of all on what was held out" if learned.errors else "")
+    columns = dict(learned.costs)
+    passes = sorted({number for found in columns.values() for number in found})
+    if len(columns) > COLUMNS:
+        columns = {"mean": {number: _mean([f[number] for f in columns.values() if number in f]) for number in passes}}
+    if learned.errors:
+        columns["RMSE"] = learned.errors
+    if learned.constant is not None:
+        columns["guessing the mean"] = dict.fromkeys(passes, learned.constant)
+    rows = [[str(number), *(_number(found.get(number), 4) for found in columns.values())] for number in passes]
+    return f"{title}\n{table(['pass', *columns], rows)}"
 
 
 def life_table(lives: Mapping[str, tuple[int, LastWord | None]]) -> str:
@@ -91,7 +130,7 @@ def tree(title: str, paths: Sequence[PurePath]) -> str:
     shown = [path.parts for path in paths if path.parts[0] not in passes[:-1] and not path.parts[0].startswith(".")]
     lines = [title, *_branches(sorted(shown), "")]
     if len(passes) > 1:
-        cut = next(number for number, line in enumerate(lines) if line.endswith(passes[-1]))
+        cut = next(number for number, line in enumerate(lines) if passes[-1] in line)
         lines.insert(cut, f"├── {passes[0]}" if len(passes) == 2 else f"├── {passes[0]} ... {passes[-2]}")
     return "\n".join(lines)
 
@@ -102,8 +141,9 @@ def _branches(paths: Sequence[tuple[str, ...]], indent: str) -> list[str]:
     for name in names:
         last = name == names[-1]
         below = [path[1:] for path in paths if path[0] == name and len(path) > 1]
-        lines.append(f"{indent}{'└──' if last else '├──'} {name}")
-        lines += _branches(below, indent + ("    " if last else "│   "))
+        many = len(below) > FILES and all(len(path) == 1 for path in below)
+        lines.append(f"{indent}{'└──' if last else '├──'} {name}{f' ({len(below)} files)' if many else ''}")
+        lines += [] if many else _branches(below, indent + ("    " if last else "│   "))
     return lines
 
 

@@ -9,7 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -42,14 +42,16 @@ def lives() -> Iterator[Lives]:
 
 
 def start(repository: Path, lives: Lives, *words: str, stdout: int = subprocess.PIPE) -> Demo:
+    return rehearse(repository, lives.environment(), "--stand-in", *words, stdout=stdout)
+
+
+def rehearse(repository: Path, env: Mapping[str, str], *words: str, stdout: int = subprocess.PIPE) -> Demo:
     argv = (sys.executable, "-m", "launcher.desk.local", f"--port={PORT}", *words)
-    return subprocess.Popen(
-        argv, cwd=repository, env=lives.environment(), stdout=stdout, stderr=subprocess.STDOUT, text=True
-    )
+    return subprocess.Popen(argv, cwd=repository, env=env, stdout=stdout, stderr=subprocess.STDOUT, text=True)
 
 
-def finish(demo: Demo) -> str:
-    told, _ = demo.communicate(timeout=30)
+def finish(demo: Demo, timeout: float = 30) -> str:
+    told, _ = demo.communicate(timeout=timeout)
     return told
 
 
@@ -76,6 +78,8 @@ def test_three_pods_train_to_the_end_and_leave_the_seeds_tree(repository: Path, 
         assert costs[0] > costs[1] > costs[2]
     assert "pass 3/3 [" in told
     assert "all 3 pods ended with 0" in told
+    assert "the gang's story: build/demo/report.html\n" in told
+    assert "every trainer is done" in (repository / "build" / "demo" / "report.html").read_text()
     assert "├── node_0\n│   ├── server.log\n│   └── train.log\n" in told
     assert [line.split()[:3] for line in told.splitlines() if line.startswith("127.0.1.")] == [
         [f"127.0.1.{rank + 1}", str(rank), "0"] for rank in range(3)
@@ -137,6 +141,60 @@ def test_on_a_terminal_a_bar_moves(repository: Path, lives: Lives) -> None:
     assert b"pass 2/2 [##############################] cost " in seen
 
 
+@pytest.fixture
+def checkout(repository: Path) -> Path:
+    """A repository with both examples."""
+    shutil.copytree(ROOT / "examples" / "recommendation", repository / "examples" / "recommendation")
+    return repository
+
+
+def without_paddle(checkout: Path, lives: Lives, **env: str) -> Demo:
+    """Start the demo in its real form, with a cache of its own."""
+    around = lives.environment() | {"XDG_CACHE_HOME": str(checkout / "cache"), **env}
+    return rehearse(checkout, around, "--pods=1", "--passes=2")
+
+
+NO_REGISTRY = {"PIP_INDEX_URL": "http://127.0.0.1:1/simple", "PIP_RETRIES": "1", "PIP_CONFIG_FILE": os.devnull}
+
+
+@pytest.mark.timeout(240)  # a virtual environment is made and removed again
+def test_where_paddle_cannot_be_had_the_stand_in_trains_and_it_is_said_why(checkout: Path, lives: Lives) -> None:
+    demo = without_paddle(checkout, lives, **NO_REGISTRY)
+    told = finish(demo, 100)
+    assert demo.returncode == 0, told
+    why = "pip cannot reach a package registry from here"
+    assert f"Paddle cannot be had here: {why}. A stand-in of ours trains in its place.\n" in told
+    assert "all 1 pods ended with 0" in told
+    assert {path.name for path in (checkout / "cache" / "paddle-launcher").iterdir()} <= {
+        path.name for path in (checkout / "cache").glob("*/*.lock")
+    }
+
+
+def test_a_cache_that_cannot_be_made_is_told_and_the_stand_in_trains(checkout: Path, lives: Lives) -> None:
+    (checkout / "file").touch()
+    demo = without_paddle(checkout, lives, XDG_CACHE_HOME=str(checkout / "file"))
+    told = finish(demo)
+    assert demo.returncode == 0, told
+    assert f"Paddle cannot be had here: {checkout}/file/paddle-launcher: Not a directory. A stand-in" in told
+
+
+@pytest.mark.timeout(240)
+def test_told_to_stop_while_paddle_is_installed_nothing_is_left(checkout: Path, lives: Lives) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # a registry that never answers
+        index = f"http://127.0.0.1:{silent.getsockname()[1]}/simple"
+        demo = without_paddle(checkout, lives, **NO_REGISTRY | {"PIP_INDEX_URL": index})
+        asking, _ = silent.accept()
+        demo.send_signal(signal.SIGINT)
+        told = finish(demo)
+        asking.close()
+    assert demo.returncode == 128 + signal.SIGINT, told
+    assert told.endswith("\nrehearsal: SIGINT: stopped\n")
+    assert "Traceback" not in told
+    assert not lives.marked()
+    assert [path.suffix for path in (checkout / "cache" / "paddle-launcher").iterdir()] == [".lock"]
+    assert not (checkout / "build").exists()
+
+
 def test_a_port_in_use_is_told_before_anything_is_made(
     repository: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -147,54 +205,3 @@ def test_a_port_in_use_is_told_before_anything_is_made(
         f"127.0.1.2:{PORT + 3} is taken by another program: choose other ports with --port" in capsys.readouterr().err
     )
     assert not (repository / "build").exists()
-
-
-def paddle(directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run the stand-in as a user would."""
-    return subprocess.run([STAND_IN / "paddle", *words], cwd=directory, capture_output=True, text=True, check=False)
-
-
-@pytest.fixture
-def shard(tmp_path: Path) -> Path:
-    """A working directory with the config and a little data."""
-    subprocess.run([sys.executable, STAND_IN / "make_data.py", tmp_path, "--shards=1", "--samples=2000"], check=True)
-    shutil.copytree(tmp_path / "0" / "data", tmp_path / "data")
-    shutil.copy(STAND_IN / "trainer_config.py", tmp_path)
-    return tmp_path
-
-
-def saved(directory: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in directory.iterdir()}
-
-
-def test_the_stand_in_goes_on_from_a_pass_to_the_same_result(shard: Path) -> None:
-    alone = ("train", "--config=trainer_config.py", "--num_passes=4", "--local=1")
-    assert paddle(shard, *alone, "--save_dir=whole").returncode == 0
-    assert paddle(shard, *alone, "--num_passes=2", "--save_dir=parts").returncode == 0
-    resumed = paddle(shard, *alone, "--start_pass=2", "--save_dir=parts")
-    assert list(showing.costs(resumed.stderr)) == [2, 3]
-    assert saved(shard / "parts" / "pass-00003") == saved(shard / "whole" / "pass-00003")
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["train", "--speed=11"], "unknown command line flag 'speed'"),
-        (["train", "--port=http"], "illegal value 'http' for int flag 'port'"),
-        (["train", "--config=none.py"], "there is no such file"),
-        (["train", "--config=trainer_config.py", "--use_gpu=true"], "knows no GPU"),
-        (
-            ["train", "--config=trainer_config.py", "--start_pass=3", "--save_dir=out"],
-            "out/pass-00002 is no complete pass",
-        ),
-        (["fly"], "usage: paddle pserver"),
-    ],
-)
-def test_the_stand_in_tells_what_it_cannot_do(shard: Path, words: list[str], sentence: str) -> None:
-    ended = paddle(shard, *words)
-    assert ended.returncode == 1
-    assert sentence in ended.stderr
-
-
-def test_the_stand_in_says_what_it_is() -> None:
-    assert "stand-in" in paddle(Path.cwd(), "version").stdout

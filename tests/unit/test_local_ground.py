@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from launcher.desk import ground, lives, local
+from launcher.desk import example, ground, lives, local
 from launcher.desk.ground import MARKER, NotReady
 from launcher.desk.lives import PATIENCE, Ended
-from launcher.desk.rehearsal import Pod, Rehearsal, pods_of
+from launcher.desk.rehearsal import Rehearsal, pods_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -84,12 +84,16 @@ def test_without_the_example_the_repository_is_asked_for(
     assert not list(tmp_path.iterdir())
 
 
+def one_pod(root: Path, directory: Path) -> Rehearsal:
+    return Rehearsal(example=example.stand_in(root, {}), directory=directory, pods=1, passes=1, port=7164)
+
+
 def test_data_that_cannot_be_made_is_told(tmp_path: Path) -> None:
-    (tmp_path / "trainer_config.py").touch()
-    (tmp_path / "make_data.py").write_text("raise SystemExit('no numbers today')")
-    rehearsal = Rehearsal(directory=tmp_path / "demo", pods=1, passes=1, port=7164)
+    rehearsal = one_pod(tmp_path, tmp_path / "demo")
+    rehearsal.example.directory.mkdir(parents=True)
+    (rehearsal.example.directory / "make_data.py").write_text("raise SystemExit('no numbers today')")
     with pytest.raises(NotReady, match="ended with 1:\nno numbers today"):
-        ground.furnish(rehearsal, pods_of(rehearsal, {}, stand_in=tmp_path, python="python"), tmp_path)
+        ground.furnish(rehearsal, pods_of(rehearsal, {}, "python"))
 
 
 @pytest.mark.parametrize(
@@ -112,8 +116,7 @@ def test_help_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def ended(code: int) -> Ended:
-    (pod,) = pods_of(Rehearsal(directory=Path("/"), pods=1, passes=1, port=1), {}, stand_in=ROOT, python="python")
-    assert isinstance(pod, Pod)
+    (pod,) = pods_of(one_pod(ROOT, Path("/")), {}, "python")
     return Ended(pod=pod, code=code, at=100.0)
 
 

@@ -2,36 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from launcher.desk.rehearsal import JOB, Pod, Rehearsal, pods_of
+from launcher.desk import example
+from launcher.desk.example import Example
+from launcher.desk.rehearsal import JOB, Pod, Rehearsal, addresses, pods_of, ports
+from launcher.pod.settings import Runtime
 from launcher.pod.variables import read
 
 TOP = Path("/demo")
-STAND_IN = Path("/repository/examples/stand_in")
+ROOT = Path("/repository")
 ENVIRON = {"PATH": "/usr/bin", "HOME": "/home/somebody"}
 
 
-def rehearsal(*, pods: int = 3, passes: int = 10, port: int = 7164) -> Rehearsal:
-    return Rehearsal(directory=TOP, pods=pods, passes=passes, port=port)
+STAND_IN = example.stand_in(ROOT, ENVIRON)
+PADDLE = example.recommendation(ROOT, Path("/paddle/bin/python"))
 
 
-def pods(environ: dict[str, str] | None = None, **facts: int) -> tuple[Pod, ...]:
-    return pods_of(rehearsal(**facts), environ or ENVIRON, stand_in=STAND_IN, python="/venv/bin/python")
+def rehearsal(example: Example = STAND_IN, *, pods: int = 3, passes: int = 10, port: int = 7164) -> Rehearsal:
+    return Rehearsal(example=example, directory=TOP, pods=pods, passes=passes, port=port)
+
+
+def pods(environ: Mapping[str, str] = ENVIRON, example: Example = STAND_IN, **facts: int) -> tuple[Pod, ...]:
+    return pods_of(rehearsal(example, **facts), environ, "/venv/bin/python")
 
 
 @pytest.mark.parametrize(
-    ("count", "addresses"),
+    ("count", "expected"),
     [
         (1, ("127.0.1.1",)),
         (3, ("127.0.1.1", "127.0.1.2", "127.0.1.3")),
         (10, tuple(f"127.0.1.{number}" for number in range(1, 11))),
     ],
 )
-def test_each_pod_has_an_address_of_its_own(count: int, addresses: tuple[str, ...]) -> None:
-    assert tuple(pod.address for pod in pods(pods=count)) == addresses
+def test_each_pod_has_an_address_of_its_own(count: int, expected: tuple[str, ...]) -> None:
+    assert tuple(pod.address for pod in pods(pods=count)) == expected == addresses(count)
 
 
 def test_no_two_pods_share_a_directory_and_none_works_on_the_volume() -> None:
@@ -39,6 +47,12 @@ def test_no_two_pods_share_a_directory_and_none_works_on_the_volume() -> None:
     places = {path for pod in found for path in (pod.workdir, pod.stdout, pod.stderr)}
     assert len(places) == 9
     assert not any(path.is_relative_to(rehearsal().volume) for path in places)
+
+
+def test_all_that_is_made_lies_below_the_directory_and_only_the_output_on_the_volume() -> None:
+    made = (rehearsal().output, rehearsal().config_dir, rehearsal().curve, rehearsal().report)
+    assert all(path.is_relative_to(TOP) for path in made)
+    assert [path.is_relative_to(rehearsal().job_dir) for path in made] == [True, True, False, False]
 
 
 def test_the_launcher_is_started_by_its_command_with_the_flags_of_start_sh() -> None:
@@ -71,7 +85,8 @@ def test_the_variables_are_the_seeds_and_where_the_peers_are() -> None:
 
 def test_the_stand_in_is_found_before_any_other_paddle() -> None:
     assert pods()[0].env["PATH"] == "/repository/examples/stand_in:/usr/bin"
-    assert pods({"HOME": "/"})[0].env["PATH"].startswith("/repository/examples/stand_in:/")
+    nowhere = example.stand_in(ROOT, {"HOME": "/"})
+    assert pods({"HOME": "/"}, nowhere)[0].env["PATH"].startswith("/repository/examples/stand_in:/")
 
 
 def test_nothing_of_a_job_around_the_rehearsal_reaches_the_pods() -> None:
@@ -87,11 +102,25 @@ def test_nothing_of_a_job_around_the_rehearsal_reaches_the_pods() -> None:
 
 
 def test_the_launcher_takes_what_it_is_told() -> None:
-    for pod in pods():
+    for pod in (*pods(), *pods(example=PADDLE)):
         settings = read(pod.env, pod.argv[3:])
         assert (settings.trainers, settings.address, str(settings.workdir)) == (3, pod.address, str(pod.workdir))
         assert str(settings.job_dir) == str(rehearsal().job_dir)
 
 
-def test_every_port_that_a_pod_opens_is_known() -> None:
-    assert rehearsal(port=9000).ports == (9000, 9001, 9002, 9003, 9006)
+def test_paddles_own_example_runs_the_jobs_copy_of_its_program() -> None:
+    (first, *_) = pods(example=PADDLE, passes=7)
+    assert first.argv[3:] == ("--", "/paddle/bin/python", "train.py", "--passes=7")
+    assert first.env["PYTHONPATH"] == "/repository"
+    assert first.env["PATH"] == "/usr/bin"
+    settings = read(first.env, first.argv[3:])
+    assert settings.runtime is Runtime.FLEET
+    assert settings.command == ("/paddle/bin/python", "train.py", "--passes=7")
+
+
+@pytest.mark.parametrize("which", [STAND_IN, PADDLE], ids=["stand-in", "Paddle"])
+def test_every_port_that_a_pod_may_open_is_known(which: Example) -> None:
+    settings = read(pods(example=which, port=9000)[0].env, pods(example=which)[0].argv[3:])
+    v1 = range(settings.ports.first, settings.ports.last + 1)
+    fleet = (settings.ports.of_generation(number) for number in range(1, 20))
+    assert {*v1, *fleet, settings.status_port} == {*ports(9000)} == {*range(9000, 9007)}

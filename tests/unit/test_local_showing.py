@@ -8,7 +8,7 @@ from pathlib import PurePath
 import pytest
 
 from launcher.desk import showing
-from launcher.desk.showing import LastWord
+from launcher.desk.showing import LastWord, Learned
 
 LOG = """\
 I1118 08:00:34.471000  8617 paddle:39] commandline:  paddle train --num_passes=2
@@ -16,6 +16,11 @@ I1118 08:00:34.471000  8617 paddle:39] commandline:  paddle train --num_passes=2
 I1118 08:00:34.571000  8617 trainer.py:104]  Batch=50 samples=2500 AvgCost=1.21138 CurrentCost=1.30221
 I1118 08:00:34.584000  8617 trainer.py:104]  Pass=0 Batch=60 samples=3000 AvgCost=1.25
 I1118 08:00:34.671000  8617 trainer.py:104]  Pass=1 Batch=60 samples=3000 AvgCost=0.5
+"""
+RECOMMENDATION = """\
+trainer 0 of 3: 16000 ratings, 4000 held out
+ Pass=0 AvgCost=1.04809 RMSE=0.9677 seconds=4.9
+ Pass=1 AvgCost=0.843067 RMSE=0.9365 seconds=2.8
 """
 FINISHED = {"event": "launcher_finished", "reason": "every trainer is done", "code": 0, "rank": 1}
 
@@ -39,28 +44,61 @@ def test_the_cost_of_each_pass_is_read_from_a_trainers_log(log: str, expected: d
 
 
 @pytest.mark.parametrize(
-    ("passes", "found", "expected"),
+    ("log", "expected"),
+    [("", {}), (LOG, {}), (RECOMMENDATION, {0: 0.9677, 1: 0.9365})],
+    ids=["nothing yet", "a log that tells none", "Paddle's recommendation"],
+)
+def test_the_rmse_of_each_pass_is_read_where_it_is_told(log: str, expected: dict[int, float]) -> None:
+    assert showing.errors(log) == expected
+    assert showing.costs(RECOMMENDATION) == {0: 1.04809, 1: 0.843067}
+
+
+@pytest.mark.parametrize(
+    ("passes", "log", "expected"),
     [
-        (10, {}, f"pass 0/10 [{'.' * 30}] starting, 1.5 s"),
-        (10, {0: 1.25}, f"pass 1/10 [{'#' * 3}{'.' * 27}] cost 1.2500, 1.5 s"),
-        (2, {0: 1.25, 1: 0.5}, f"pass 2/2 [{'#' * 30}] cost 0.5000, 1.5 s"),
+        (10, "", f"pass 0/10 [{'.' * 30}] starting, 1.5 s"),
+        (10, LOG, f"pass 2/10 [{'#' * 6}{'.' * 24}] cost 0.5000, 1.5 s"),
+        (2, LOG, f"pass 2/2 [{'#' * 30}] cost 0.5000, 1.5 s"),
+        (4, RECOMMENDATION, f"pass 2/4 [{'#' * 15}{'.' * 15}] RMSE 0.9365, 1.5 s"),
     ],
 )
-def test_the_bar_shows_the_passes_done(passes: int, found: dict[int, float], expected: str) -> None:
-    assert showing.progress(passes, found, 1.5) == expected
+def test_the_bar_shows_the_passes_done(passes: int, log: str, expected: str) -> None:
+    assert showing.progress(passes, log, 1.5) == expected
+
+
+@pytest.mark.parametrize(("done", "filled"), [(0, 0), (299, 14), (300, 15), (600, 30), (738, 30)])
+def test_a_bar_is_never_longer_than_it_is(done: float, filled: int) -> None:
+    assert showing.bar(done, 600) == f"[{'#' * filled}{'.' * (30 - filled)}]"
+
+
+def test_who_guesses_the_mean_is_off_by_the_spread() -> None:
+    assert showing.constant_error([1.0, 5.0], [2.0, 4.0]) == 1.0
+    assert showing.constant_error([1.0, 2.0], [4.5]) == 3.0
 
 
 def test_costs_are_shown_node_by_node_with_a_dash_where_none_is() -> None:
-    assert showing.cost_table({"node_0": {0: 1.25, 1: 0.5}, "node_1": {0: 1.0}}).splitlines() == [
+    assert showing.pass_table(Learned(costs={"node_0": {0: 1.25, 1: 0.5}, "node_1": {0: 1.0}})).splitlines() == [
+        "cost per pass, each trainer's own",
         "pass  node_0  node_1",
         "   0  1.2500  1.0000",
         "   1  0.5000       -",
     ]
 
 
+def test_the_rmse_of_all_stands_beside_that_of_who_guesses_the_mean() -> None:
+    assert showing.pass_table(
+        Learned(costs={"node_0": {0: 1.25, 1: 0.5}}, errors={0: 0.9}, constant=1.126)
+    ).splitlines() == [
+        "cost per pass, each trainer's own; RMSE of all on what was held out",
+        "pass  node_0    RMSE  guessing the mean",
+        "   0  1.2500  0.9000             1.1260",
+        "   1  0.5000       -             1.1260",
+    ]
+
+
 def test_many_nodes_are_shown_by_their_mean() -> None:
     by_node = {f"node_{number}": {0: float(number)} for number in range(9)}
-    assert showing.cost_table(by_node).splitlines() == ["pass    mean", "   0  4.0000"]
+    assert showing.pass_table(Learned(costs=by_node)).splitlines()[1:] == ["pass    mean", "   0  4.0000"]
 
 
 def test_each_pods_end_is_shown_with_its_seconds_in_each_phase() -> None:
@@ -127,3 +165,24 @@ def test_the_output_is_shown_as_a_tree_with_the_last_pass_open() -> None:
 )
 def test_few_passes_need_no_dots(files: list[str], expected: list[str]) -> None:
     assert showing.tree("output", paths(*files)).splitlines() == expected
+
+
+def test_of_many_files_in_a_directory_the_number_is_shown() -> None:
+    parts = [f"pass-00000/000/part-{number:03}.gz" for number in range(12)]
+    assert showing.tree("output", paths(*parts, "pass-00000/003/part-000.gz", "pass-00000/done")).splitlines() == [
+        "output",
+        "└── pass-00000",
+        "    ├── 000 (12 files)",
+        "    ├── 003",
+        "    │   └── part-000.gz",
+        "    └── done",
+    ]
+
+
+def test_of_a_pass_with_many_files_the_earlier_ones_are_still_told() -> None:
+    parts = [f"pass-0000{number}/{part}.w0" for number in range(2) for part in "abcdef"]
+    assert showing.tree("output", paths(*parts)).splitlines() == [
+        "output",
+        "├── pass-00000",
+        "└── pass-00001 (6 files)",
+    ]
