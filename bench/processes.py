@@ -102,16 +102,20 @@ class Life:
 
 @contextmanager
 def running(
-    argv: Sequence[str], env: Mapping[str, str] | None = None, *, output: int = subprocess.DEVNULL
+    argv: Sequence[str],
+    env: Mapping[str, str] | None = None,
+    *,
+    output: int = subprocess.DEVNULL,
+    errors: int = subprocess.DEVNULL,
 ) -> Iterator[Life]:
-    """Run a program for as long as the body does; what it says on stderr is kept for when it fails."""
+    """Run a program for as long as the body does."""
     begun = time.monotonic()
     process = subprocess.Popen(
         argv,
         env=environment(env or {}),
         stdin=subprocess.DEVNULL,
         stdout=output,
-        stderr=subprocess.DEVNULL,
+        stderr=errors,
     )
     life = Life(process=process, begun=begun, wrapped="unshare" in argv)
     try:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
-from ratings import BadData, Data, Rating
+from ratings import BadData, Data, Rating, read
 
 WORDS = 8  # of a title; the rest are left out
 GENRES = 6
 FEATURES = ("gender", "age", "occupation")
+LARGE = 4096  # ratings in a batch that nothing is learned from
 
 
 # Rows of every feature's table: the layers must be the same in a pserver, which sees no data.
@@ -64,6 +66,25 @@ class Feeds:
         order = np.random.RandomState(seed).permutation(len(ratings))
         for begin in range(0, len(order), size):
             yield self.feed(ratings[order[begin : begin + size]])
+
+
+class Shard:
+    """One trainer's data."""
+
+    def __init__(self, directory: Path) -> None:
+        data = read(directory)
+        self.feeds = Feeds(data)
+        self.learned = rows(data.ratings, f"to learn from in {directory}")
+        self.held_out = rows(data.held_out or [], f"held out in {directory}: make_data.py divides them")
+
+    def batches(self, number: int, size: int, rank: int) -> Iterator[dict[str, np.ndarray]]:
+        """Yield what is learned from in a pass, in an order of the pass's and the trainer's own."""
+        return self.feeds.batches(self.learned, size, seed=1000 * number + rank)
+
+    def held_out_batches(self) -> Iterator[dict[str, np.ndarray]]:
+        """Yield what is held out, as it comes."""
+        for begin in range(0, len(self.held_out), LARGE):
+            yield self.feeds.feed(self.held_out[begin : begin + LARGE])
 
 
 def rows(ratings: Sequence[Rating], what: str) -> np.ndarray:

@@ -21,6 +21,7 @@ FEATURE_DIM = 8
 SCALE = 2.0  # so much better or worse than the biases say
 MIDDLE = 3.5
 PENALTY = 0.04
+INPUTS = ("movie_id", "title", "genres", "user_id", "gender", "age", "occupation", "rating")
 
 
 @dataclass(frozen=True)
@@ -42,14 +43,13 @@ class _Towers:
     def column(self, name: str, width: int = 1, kind: str = "int64") -> Tensor:
         return self._paddle.static.data(name, [None, width], kind)
 
-    def vector(self, ids: Tensor, rows: int, dim: int, name: str) -> Tensor:
+    def vector(self, ids: Tensor, rows: int, dim: int) -> Tensor:
         """Return one vector for each row, from a table on the pservers; of several ids the mean, 0 being none."""
-        return self._mean(ids, self._session.embedding(ids, rows, dim, name), dim)
+        return self._mean(ids, self._session.embedding(ids, rows, dim), dim)
 
-    def feature(self, ids: Tensor, name: str) -> Tensor:
+    def feature(self, ids: Tensor) -> Tensor:
         """Return one vector for each row, from a table so small that trainers have it whole, as they have layers."""
-        static = self._paddle.static.nn
-        return self._mean(ids, static.embedding(ids, [FEATURE_ROWS, FEATURE_DIM], param_attr=name), FEATURE_DIM)
+        return self._mean(ids, self._paddle.static.nn.embedding(ids, [FEATURE_ROWS, FEATURE_DIM]), FEATURE_DIM)
 
     def _mean(self, ids: Tensor, vectors: Tensor, dim: int) -> Tensor:
         if ids.shape[-1] == 1:
@@ -60,10 +60,10 @@ class _Towers:
         self.penalties.append(self._paddle.mean(self._paddle.sum(mean * mean, 1)))
         return mean
 
-    def tower(self, ids: Tensor, rows: int, name: str, features: list[Tensor]) -> tuple[Tensor, Tensor]:
+    def tower(self, ids: Tensor, rows: int, features: list[Tensor]) -> tuple[Tensor, Tensor]:
         """Return the bias and the vector of a tower; the bias is the first number of the id's row."""
-        bias, own = self._paddle.split(self.vector(ids, rows, 1 + DIM, name), [1, DIM], axis=1)
-        said = self._paddle.static.nn.fc(self._paddle.concat(features, 1), DIM, name=f"{name}_features")
+        bias, own = self._paddle.split(self.vector(ids, rows, 1 + DIM), [1, DIM], axis=1)
+        said = self._paddle.static.nn.fc(self._paddle.concat(features, 1), DIM)
         return bias, own + said
 
 
@@ -73,17 +73,10 @@ def build(session: Session, sizes: Sizes) -> Network:
     movie, title, genres = towers.column("movie_id"), towers.column("title", WORDS), towers.column("genres", GENRES)
     user, gender, age = towers.column("user_id"), towers.column("gender"), towers.column("age")
     occupation, given = towers.column("occupation"), towers.column("rating", kind="float32")
-    of_user = [
-        towers.feature(gender, "gender_table"),
-        towers.feature(age, "age_table"),
-        towers.feature(occupation, "occupation_table"),
-    ]
-    of_movie = [
-        towers.vector(title, sizes.words, DIM, "title_table"),
-        towers.feature(genres, "genre_table"),
-    ]
-    user_bias, user_vector = towers.tower(user, sizes.users, "user_table", of_user)
-    movie_bias, movie_vector = towers.tower(movie, sizes.movies, "movie_table", of_movie)
+    of_user = [towers.feature(gender), towers.feature(age), towers.feature(occupation)]
+    of_movie = [towers.vector(title, sizes.words, DIM), towers.feature(genres)]
+    user_bias, user_vector = towers.tower(user, sizes.users, of_user)
+    movie_bias, movie_vector = towers.tower(movie, sizes.movies, of_movie)
     middle = paddle.static.create_parameter(
         [1], "float32", name="middle", default_initializer=paddle.nn.initializer.Constant(MIDDLE)
     )

@@ -1,4 +1,5 @@
-"""Readers of ratings with what is known of users and movies: MovieLens-1M, MovieLens-100K, and RecBole's form of it.
+"""Readers of ratings with what is known of users and movies: MovieLens-1M, MovieLens-100K, RecBole's form of it, and
+what a split Job without an input writes.
 
 No numpy. A line that cannot be right is told with its file and number.
 """
@@ -76,6 +77,8 @@ class Form:
     user: Callable[[Sequence[str]], User]
     movie: Callable[[Sequence[str]], Movie]
     encoding: str = "latin-1"
+    sign: str = ""  # the files that tell it, where the users' do not
+    apart: int = 0  # each so many-th rating is held out, where all are in one file
 
 
 def age_of(years: str) -> int:
@@ -93,7 +96,27 @@ def _flags(columns: Sequence[str]) -> list[str]:
     return [genre for genre, flag in zip(GENRES_100K, columns) if flag == "1"]  # noqa: B905  # Python 3.8
 
 
+def _user_1m(columns: Sequence[str]) -> User:
+    return User(GENDERS.index(columns[1]), age_of(columns[2]), columns[3])
+
+
+def _movie_1m(columns: Sequence[str]) -> Movie:
+    return movie_of(columns[1], columns[2].split("|"))
+
+
 FORMS = {
+    "a split": Form(
+        users="users.dat",
+        movies="movies.dat",
+        ratings="part-*",
+        held_out="",
+        between=("::", "::", ","),
+        header=False,
+        user=_user_1m,
+        movie=_movie_1m,
+        sign="part-*",
+        apart=5,
+    ),
     "MovieLens-1M": Form(
         users="users.dat",
         movies="movies.dat",
@@ -101,8 +124,8 @@ FORMS = {
         held_out="held_out.dat",
         between=("::", "::", "::"),
         header=False,
-        user=lambda c: User(GENDERS.index(c[1]), age_of(c[2]), c[3]),
-        movie=lambda c: movie_of(c[1], c[2].split("|")),
+        user=_user_1m,
+        movie=_movie_1m,
     ),
     "MovieLens-100K": Form(
         users="u.user",
@@ -138,15 +161,19 @@ def read(directory: Path, fold: int = 0) -> Data:
     def rated(name: str) -> list[Rating]:
         return list(_ratings(directory, name, form, users, movies))
 
+    if form.apart:
+        found = rated(ratings)
+        learned = [each for number, each in enumerate(found) if number % form.apart]
+        return Data(users, movies, learned, found[:: form.apart])
     divided = held_out and (fold or (directory / held_out).exists())
     return Data(users, movies, rated(ratings), rated(held_out) if divided else None)
 
 
 def _form(directory: Path) -> Form:
     for form in FORMS.values():
-        if any(directory.glob(form.users)):
+        if any(directory.glob(form.sign or form.users)):
             return form
-    wanted = ", ".join(f"{form.users} ({name})" for name, form in FORMS.items())
+    wanted = ", ".join(f"{form.sign or form.users} ({name})" for name, form in FORMS.items())
     raise BadData(f"{directory} holds no ratings that are known here: expected one of {wanted}")
 
 

@@ -13,10 +13,12 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ratings import BadData, read
+from ratings import BadData
 
+if TYPE_CHECKING:
+    from feeds import Shard  # needs numpy
 Tensor = Any  # Paddle has no types
 # In a checkout the launcher's package is two directories up; an image has it on PYTHONPATH.
 sys.path.append(str(Path(__file__).resolve().parent.parent.parent))
@@ -49,7 +51,7 @@ def main(words: Sequence[str] | None = None) -> None:
     _tell(f"trainer {place.rank} of {place.trainers}: {len(shard.learned)} ratings, {len(shard.held_out)} held out")
     for number in range(start, given.passes):
         began = time.monotonic()
-        batches = shard.feeds.batches(shard.learned, given.batch, seed=1000 * number + place.rank)
+        batches = shard.batches(number, given.batch, place.rank)
         cost = session.learn(number, batches, after=_progress(number), cost=network.error)
         session.together(f"pass-{number}")
         rmse = _rmse(session, network.rating, shard, number)
@@ -71,19 +73,9 @@ def _parse(words: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(words)
 
 
-class Shard:
-    """This rank's data."""
-
-    def __init__(self, directory: Path) -> None:
-        from feeds import Feeds, rows
-
-        data = read(directory)
-        self.feeds = Feeds(data)
-        self.learned = rows(data.ratings, f"to learn from in {directory}")
-        self.held_out = rows(data.held_out or [], f"held out in {directory}: make_data.py divides them")
-
-
 def _shard(given: argparse.Namespace) -> Shard:
+    from feeds import Shard
+
     try:
         return Shard(given.data)
     except (BadData, OSError) as error:
@@ -93,10 +85,9 @@ def _shard(given: argparse.Namespace) -> Shard:
 def _rmse(session: Session, rating: Tensor, shard: Shard, number: int) -> float:
     """Return the error over the held-out ratings of all trainers, while none of them learns."""
     squares = 0.0
-    for begin in range(0, len(shard.held_out), 4096):
-        rows = shard.held_out[begin : begin + 4096]
-        (guess,) = session.predict(shard.feeds.feed(rows), rating)
-        squares += float(((guess.clip(1, 5)[:, 0] - rows[:, 2]) ** 2).sum())
+    for feed in shard.held_out_batches():
+        (guess,) = session.predict(feed, rating)
+        squares += float(((guess.clip(1, 5) - feed["rating"]) ** 2).sum())
     here.share("held-out", [squares, len(shard.held_out)])
     here.barrier(f"held-out-{number}")
     found = [here.get("held-out", rank=rank) for rank in range(session.place.trainers)]
@@ -115,4 +106,4 @@ def _tell(line: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(failure.code_of(main))
+    failure.leave(failure.code_of(main))

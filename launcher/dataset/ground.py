@@ -120,11 +120,17 @@ class Ground:
         found = self._load(PLACING)
         return manifest.parse(str(found["manifest"])) if "manifest" in found else None
 
-    def place(self, made: manifest.Manifest, beside: Sequence[str]) -> None:
-        """Put the shards into their places, then the manifest; killed in between, the next start goes on."""
+    def place(self, made: manifest.Manifest, beside: Sequence[str], files: Mapping[str, str]) -> None:
+        """Put the shards into their places, then the manifest; killed in between, the next start goes on.
+
+        The directories and files beside them are made where there are none.
+        """
         self._store(PLACING, {"manifest": made.text()})
-        for name in beside:
+        for name in (*beside, *map(os.path.dirname, files)):
             os.makedirs(os.path.join(self.out, name), exist_ok=True)
+        for name, text in files.items():
+            if not os.path.lexists(os.path.join(self.out, name)):
+                self._write(os.path.join(self.out, name), text)
         for number, entry in enumerate(made.files):
             path = os.path.join(self.out, entry.name)
             if os.path.exists(path_in(self.work, number)):
@@ -137,7 +143,7 @@ class Ground:
     def forget(self) -> None:
         """Remove what a split keeps here."""
         for name in os.listdir(self.work):
-            if name.startswith("part-") or name.partition(".new")[0] in (STATE, PLACING, manifest.NAME):
+            if name.startswith("part-") or name.endswith(".new") or name in (STATE, PLACING):
                 os.unlink(self._kept(name))
 
     def _refuse_shards(self) -> None:

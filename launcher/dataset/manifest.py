@@ -18,6 +18,7 @@ NAME = "manifest.json"
 LIMIT = 64 << 20  # bytes of a manifest: some hundred thousand files
 DIGITS = 18
 HEX = frozenset("0123456789abcdef")
+NOWHERE = frozenset(["", ".", ".."])
 
 
 class Entry:
@@ -83,7 +84,7 @@ def _of(kind: type, value: Any) -> Any:  # noqa: ANN401  # as json.loads
 
 def _entry(found: dict[str, object]) -> Entry:
     name, digest = _of(str, found["name"]), _of(str, found["sha256"])
-    if "\0" in name or any(part in ("", ".", "..") for part in name.split("/")):
+    if "\0" in name or not NOWHERE.isdisjoint(name.split("/")):
         raise DatasetError(f"a manifest with the name {shown(name)[:200]}: expected one below the job's directory")
     if len(digest) != 64 or not HEX.issuperset(digest):
         raise DatasetError(f"a manifest with the digest {digest[:80]!r} for {shown(name)[:200]}: expected SHA-256")

@@ -1,4 +1,4 @@
-"""Where a split's records come from, a batch at a time: files, plain or gzip, or a reader in Python.
+"""Where a split's records come from, a batch at a time: files, plain, gzip or RecordIO, or a reader in Python.
 
 Each batch comes with the position behind it, from which a later start can go on.
 """
@@ -15,53 +15,48 @@ from itertools import islice
 from launcher.dataset.chunks import MAGIC
 from launcher.dataset.lines import line_of
 from launcher.dataset.problem import DatasetError, Misuse, shown
+from launcher.dataset.records import chunked, decoded, lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from gzip import GzipFile
     from io import FileIO
     from typing import Any
 
     Position = tuple[int, int]
     Batches = Iterator[tuple[list[bytes], Position]]
 
-BLOCK = 1 << 20
-LONGEST = 64 << 20  # bytes of a line
 RECORDS = 1000  # that a reader in Python gives at a time
-GZIP = b"\x1f\x8b"
 # Without O_NONBLOCK, opening a FIFO would wait for ever.
 FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 class Files:
-    """Lines of files, one after the other; each line is a record."""
+    """Records of files, one file after the other: the lines of text, or those of RecordIO as they are."""
 
     def __init__(self, patterns: Iterable[str], *, pickled: bool) -> None:
         self._pickled = pickled
-        self._files = [(path, *_signs(path)) for path in _paths(patterns)]
-        self.whole = sum(size for _, size, _ in self._files)
+        self._files = [(path, *_signs(path, pickled)) for path in _paths(patterns)]
+        self.whole = sum(size for _, size, *_ in self._files)
         self.done = 0
         if not self.whole:
             raise DatasetError(f"{shown(self._files[0][0])} and all other inputs are empty: expected records")
 
     def about(self) -> object:
         """Return what the records depend on."""
-        return [[os.path.abspath(path), size, time] for path, size, time in self._files]
+        return [[os.path.abspath(path), size, time] for path, size, time, _ in self._files]
 
     def batches(self, position: Position) -> Batches:
         """Yield the records from a position on."""
         first, offset = position
-        before = sum(size for _, size, _ in self._files[:first])
-        for number, (path, size, time) in enumerate(self._files[first:], first):
+        before = sum(size for _, size, *_ in self._files[:first])
+        for number, (path, size, time, is_recordio) in enumerate(self._files[first:], first):
             with _naming(path), _opened(path) as raw:
-                text = _text(raw, path)
-                text.seek(offset)
-                for lines, behind in _lines(text, offset, path):
+                found = chunked(raw, offset, path) if is_recordio else self._lines(raw, offset, path)
+                for records, behind in found:
                     self.done = before + raw.tell()
                     if raw.tell() > size:
                         break  # it grows, perhaps for ever
-                    records = [pickle.dumps(_decoded(line)) for line in lines] if self._pickled else lines
                     yield records, (number, behind)
                 info = os.fstat(raw.fileno())
                 if (info.st_size, info.st_mtime_ns) != (size, time) or raw.tell() < size:
@@ -70,6 +65,10 @@ class Files:
                     )
             before += size
             offset = 0
+
+    def _lines(self, raw: FileIO, offset: int, path: str) -> Iterator[tuple[list[bytes], int]]:
+        for found, behind in lines(raw, offset, path):
+            yield [pickle.dumps(decoded(line)) for line in found] if self._pickled else found, behind
 
 
 class Reader:
@@ -137,16 +136,17 @@ def _paths(patterns: Iterable[str]) -> list[str]:
     return found
 
 
-def _signs(path: str) -> tuple[int, int]:
+def _signs(path: str, pickled: bool) -> tuple[int, int, bool]:
     if os.path.isdir(path):
         raise Misuse(f"{shown(path)} is no file: expected files, as {shown(os.path.join(path, '*'))} would be")
     with _naming(path), _opened(path) as raw:
         info = os.fstat(raw.fileno())
         if not stat.S_ISREG(info.st_mode):
             raise Misuse(f"{shown(path)} is no file: expected a plain file, or one packed by gzip")
-        if raw.read(len(MAGIC)) == MAGIC:
-            raise Misuse(f"{shown(path)} is RecordIO, which has no lines: expected text; read it by --reader")
-        return info.st_size, info.st_mtime_ns
+        is_recordio = raw.read(len(MAGIC)) == MAGIC
+        if is_recordio and not pickled:
+            raise Misuse(f"{shown(path)} is RecordIO, which has no lines: expected text, or --format recordio")
+        return info.st_size, info.st_mtime_ns, is_recordio
 
 
 def _opened(path: str) -> FileIO:
@@ -164,35 +164,3 @@ def _naming(path: str) -> Iterator[None]:
         if error.errno is None:  # gzip's own
             raise DatasetError(f"{shown(path)}: {error}: expected a whole gzip file; copy it again") from None
         raise OSError(error.errno, os.strerror(error.errno), path) from None
-
-
-def _text(raw: FileIO, path: str) -> FileIO | GzipFile:
-    if os.pread(raw.fileno(), len(GZIP), 0) != GZIP:
-        return raw
-    import gzip
-
-    return gzip.GzipFile(filename=path, fileobj=raw, mode="rb")
-
-
-def _lines(text: FileIO | GzipFile, at: int, path: str) -> Iterator[tuple[list[bytes], int]]:
-    begun = b""
-    while True:
-        block = text.read(BLOCK)
-        if not block:
-            break
-        begun += block
-        end = begun.rfind(b"\n") + 1
-        if end:
-            at += end
-            yield begun[: end - 1].split(b"\n"), at
-            begun = begun[end:]
-        if len(begun) > LONGEST:
-            raise DatasetError(
-                f"{shown(path)}: a line of more than {LONGEST} bytes: expected text with a record a line"
-            )
-    if begun:
-        yield [begun], at + len(begun)
-
-
-def _decoded(line: bytes) -> str:
-    return line.decode("utf-8", "surrogateescape")

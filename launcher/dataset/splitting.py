@@ -13,7 +13,7 @@ from launcher.dataset.ground import Ground, State, place_of
 from launcher.dataset.manifest import Entry, Manifest
 from launcher.dataset.mounts import refuse_no_mount
 from launcher.dataset.problem import DatasetError, Misuse, shown
-from launcher.dataset.ratings import ratings
+from launcher.dataset.ratings import ratings, tables
 from launcher.dataset.shards import Shards
 from launcher.dataset.sources import Files, Reader, named
 
@@ -48,7 +48,7 @@ def run(
     with ground.held():
         ground.standing()  # once more: another start of this Job may have come first
         made = ground.placing() or _deal(asked, source, ground, telling, clock)
-        ground.place(made, ("output", asked.config_dir))
+        ground.place(made, ("output", asked.config_dir), _beside(asked))
     telling.end(f"{shown(asked.out)} has {_described(made)}")
     return made
 
@@ -59,6 +59,13 @@ def _source(asked: Asked) -> Source:
     if asked.reader:
         return Reader(named(asked.reader), ["reader", asked.reader], pickled=asked.recordio)
     return Reader(partial(ratings, asked.samples), ["ratings", asked.samples], pickled=asked.recordio)
+
+
+def _beside(asked: Asked) -> Mapping[str, str]:
+    """Return what the example's ratings need besides: a launcher lays it under each shard."""
+    if asked.inputs or asked.reader:
+        return {}
+    return {f"{asked.config_dir}/data/{name}": text for name, text in tables(asked.samples).items()}
 
 
 def _origin(asked: Asked, source: Source) -> str:

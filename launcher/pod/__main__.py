@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NoReturn
 from launcher.pod import init, outcome, workplace
 from launcher.pod.inbox import Inbox
 from launcher.pod.outcome import Decided, LauncherError, Outcome, Stopped
-from launcher.pod.settings import Settings
+from launcher.pod.settings import Runtime, Settings
 from launcher.pod.spawn import adopt_orphans
 from launcher.pod.story import Story
 from launcher.pod.usage import answer
@@ -55,11 +55,12 @@ def live(settings: Settings, inbox: Inbox, story: Story) -> Outcome:
         command = settings.command + settings.flags.words
         return story.of_init(init.run(command, inbox, grace=settings.timing.grace))
 
-    from launcher.pod.gang.membership import (
-        Membership,  # from here on it is a job: a plain init pays for none of this
-    )
+    from launcher.pod import v1command  # from here on it is a job: a plain init pays for none of this
+    from launcher.pod.gang.membership import Membership
 
-    if settings.job_path:
+    if settings.runtime is Runtime.V1:
+        v1command.check(os.environ)
+    if settings.job_path or settings.config_dir:
         workplace.hold(settings.workdir)
     with Membership(settings, inbox, story.tell, story.facts) as gang:
         try:

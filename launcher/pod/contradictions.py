@@ -50,8 +50,8 @@ def _names(settings: Settings, given: AbstractSet[str]) -> Cases:
             "JOB_PATH is not set: expected the path where the shared volume is mounted",
         ),
         (
-            "JOB_PATH" not in given and settings.config_dir is not None,
-            "TRAIN_CONFIG_DIR is set but JOB_PATH is not: expected the path that it is in",
+            "JOB_PATH" not in given and settings.config_dir is not None and not settings.config_dir.is_absolute(),
+            "TRAIN_CONFIG_DIR is relative and JOB_PATH is not set: expected the path it is in, or an absolute one",
         ),
     )
 
@@ -86,10 +86,16 @@ def _roles(settings: Settings, given: AbstractSet[str]) -> Cases:
 
 
 def _paths(settings: Settings) -> Cases:
-    job_dir = settings.job_dir
+    job_dir, config_dir = settings.job_dir, settings.config_dir
+    into_itself = (
+        config_dir is not None and settings.workdir.is_relative_to(config_dir),
+        f"LAUNCHER_WORKDIR={settings.workdir} is in TRAIN_CONFIG_DIR={config_dir}, which is copied there: "
+        "expected a directory of its own for each",
+    )
     if job_dir is None:
-        return ()
+        return (into_itself,)
     return (
+        into_itself,
         (
             settings.workdir.is_relative_to(settings.job_path or job_dir),
             f"LAUNCHER_WORKDIR={settings.workdir} is on the volume at JOB_PATH, which all pods share: "

@@ -155,13 +155,15 @@ class Reader:
             return "none"
         return str(self.absolute(name, shown=shown) or "")
 
-    def relative(self, name: str) -> PurePosixPath | None:
-        """Return a path that stays below the directory that it is joined to."""
+    def directory(self, name: str) -> PurePosixPath | None:
+        """Return an absolute path, or one that stays below the directory that it is joined to."""
         given = self.text(name)
         if not given:
             return None
+        if given.startswith("/") and given.strip("/"):
+            return self.absolute(name)
         if given.startswith("/") or _tricky(given) or not PurePosixPath(given).parts:
-            self.problem(name, given, "a relative path without `..` or unprintable characters")
+            self.problem(name, given, "a directory's path, relative or absolute, without `..` or unprintable marks")
             return None
         return PurePosixPath(given)
 

@@ -102,6 +102,7 @@ class Settings:
     index: int | None
     ports: Ports
     threads: int
+    stage_threads: int  # 0: as the file system's kind says
     timing: Timing
     max_restarts: int
     status_port: int

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from launcher.dataset.manifest import Entry
+from launcher.pod import workplace
 from launcher.pod.events import Tell
 from launcher.pod.outcome import ShardError
 from launcher.pod.roster import Roster
@@ -45,17 +46,16 @@ def stage(
     tell: Tell,
     *,
     every: float = 5.0,
-    threads: int = 0,
     clock: Callable[[], float] = time.monotonic,
     read: Read = os.readv,
     rename: Callable[[Path, Path], None] = os.rename,
     remove: Callable[[Path], None] = shutil.rmtree,
 ) -> Shard:
-    """Copy the job's files and this rank's data, or raise a ShardError; 0 threads: as the file system's kind says."""
-    if settings.job_path is None:
+    """Copy the job's files and this rank's data, or raise a ShardError."""
+    if settings.job_path is None and settings.config_dir is None:
         return Shard()
     begun = clock()
-    copier = Copier(tell=tell, every=every, clock=clock, read=read, threads=threads)
+    copier = Copier(tell=tell, every=every, clock=clock, read=read, threads=settings.stage_threads)
     place = Place(workdir=Path(settings.workdir), copier=copier, rename=rename, remove=remove)
     with ExitStack() as stack:
         work = stack.enter_context(directory(place.workdir, trusted=True, advice=WORKDIR))
@@ -67,7 +67,7 @@ def stage(
         if settings.role is Role.PSERVER:
             return Shard()
         shards, listed = _shards(settings, roster.rank, job, stack)
-        if not shards:
+        if settings.job_path and not shards:
             tell("no_shard", looked_in=_looked_in(settings, roster.rank))
         done = _stage_data(place, work, (config_data,) if config_data else (), shards, listed)
     if done.source:
@@ -105,8 +105,11 @@ def _stage_data(
 
 def _job(settings: Settings, stack: ExitStack) -> Dir | None:
     """Open the job's directory on the volume; it need not be there before something is looked for in it."""
+    if settings.job_path is None:
+        return None
+    workplace.make_jobs_place(settings.job_path)
     advice = "expected the directory that JOB_PATH names: is the volume mounted?"
-    volume = stack.enter_context(directory(Path(str(settings.job_path)), advice=advice))
+    volume = stack.enter_context(directory(Path(settings.job_path), advice=advice))
     if not format_of(volume, settings.job):
         return None
     return stack.enter_context(inside(volume, settings.job))
@@ -115,9 +118,11 @@ def _job(settings: Settings, stack: ExitStack) -> Dir | None:
 def _config(settings: Settings, job: Dir | None, stack: ExitStack) -> Dir | None:
     if settings.config_dir is None:
         return None
+    advice = f"expected a directory with the job's files, as TRAIN_CONFIG_DIR={settings.config_dir} says"
+    if settings.config_dir.is_absolute():  # of the image, or of any volume that is mounted
+        return stack.enter_context(directory(Path(settings.config_dir), advice=advice))
     if job is None:
         raise ShardError(f"{settings.job_dir} does not exist: expected the job's directory, with its files in it")
-    advice = f"expected a directory with the job's files, as TRAIN_CONFIG_DIR={settings.config_dir} says"
     found = job
     for part in settings.config_dir.parts:
         found = stack.enter_context(inside(found, part, advice))

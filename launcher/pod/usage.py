@@ -14,7 +14,7 @@ Flags before `--` go to the trainer as they are. Everything else is said by envi
 
   JOB_NAME, JOB_PATH           the job's name, and where the shared volume is mounted
   CONF_PADDLE_GRADIENT_NUM     how many pods to wait for
-  TRAIN_CONFIG_DIR             the job's files, below JOB_PATH/JOB_NAME
+  TRAIN_CONFIG_DIR             the job's files, below JOB_PATH/JOB_NAME, or anywhere by an absolute path
   LAUNCHER_RUNTIME             v1, fleet or env (v1 without a command, fleet with one)
   LAUNCHER_PEERS               kubernetes, dns:NAME, static:ADDRESS,ADDRESS or self
 

@@ -58,12 +58,13 @@ def _settings(reader: Reader, arguments: Sequence[str], here: PurePosixPath) -> 
         namespace=reader.label("JOB_NAMESPACE", shown="the pod's own"),
         job_uid=reader.word("LAUNCHER_JOB_UID"),
         job_path=reader.absolute("JOB_PATH"),
-        config_dir=reader.relative("TRAIN_CONFIG_DIR"),
+        config_dir=reader.directory("TRAIN_CONFIG_DIR"),
         workdir=reader.absolute("LAUNCHER_WORKDIR", shown="the current directory") or here,
         address=reader.address("POD_IP"),
         index=reader.index("JOB_COMPLETION_INDEX"),
         ports=_ports(reader),
         threads=reader.whole("TRAINER_COUNT", default=0, low=1, high=4096, shown="4 in start.sh"),
+        stage_threads=_stage_threads(reader),
         timing=_timing(reader),
         max_restarts=reader.whole("LAUNCHER_MAX_RESTARTS", default=3, low=0, high=1000),
         status_port=reader.whole("LAUNCHER_STATUS_PORT", default=7170, low=1, high=65535),
@@ -137,6 +138,13 @@ def _ports(reader: Reader) -> Ports:
         dense=reader.whole("CONF_PADDLE_PORTS_NUM", default=1, low=1, high=1000),
         sparse=reader.whole("CONF_PADDLE_PORTS_NUM_SPARSE", default=1, low=0, high=1000),
     )
+
+
+def _stage_threads(reader: Reader) -> int:
+    given = reader.text("LAUNCHER_STAGE_THREADS", default="auto")
+    if given == "auto":
+        return 0
+    return reader.whole("LAUNCHER_STAGE_THREADS", default=0, low=1, high=64, shown="auto")
 
 
 def _timing(reader: Reader) -> Timing:

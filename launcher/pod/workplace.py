@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import PurePosixPath
 
 from launcher.pod.outcome import ShardError, StartError
@@ -24,6 +25,16 @@ def enter(workdir: PurePosixPath) -> None:
             os.chdir(workdir)
     except OSError as error:
         raise StartError(f"cannot enter LAUNCHER_WORKDIR={workdir}: {error.strerror}") from error
+
+
+def make_jobs_place(job_path: PurePosixPath) -> None:
+    """Make the directory of all jobs where it is to be at the top of a volume, and no job was there before.
+
+    Nowhere else: a volume that is not mounted must not look like an empty one.
+    """
+    with suppress(OSError):  # whoever needs it tells why it is not there
+        if os.path.ismount(job_path.parent):
+            os.mkdir(job_path)  # noqa: PTH102  # Path has none for a pure path
 
 
 def hold(workdir: PurePosixPath) -> int:

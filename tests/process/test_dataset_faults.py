@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from launcher.dataset import sources
+from launcher.dataset import recordio, records
 from launcher.dataset.asking import asked
 from launcher.dataset.ground import Ground
 from launcher.dataset.manifest import Manifest
@@ -63,17 +63,33 @@ def digests(made: Manifest) -> list[str]:
     return [entry.sha256 for entry in made.files]
 
 
-@pytest.mark.parametrize("kind", ["plain", "gzip", "recordio", "bytes"])
+def contents(top: Path, made: Manifest) -> list[list[bytes]]:
+    """Return the records of each shard of RecordIO."""
+    return [list(recordio.reader(top / "out" / entry.name)) for entry in made.files]
+
+
+def packed(content: bytes, kind: str) -> bytes:
+    """Return lines as a file of some kind has them."""
+    if kind == "gzip":
+        return gzip.compress(content)
+    if kind != "chunked":
+        return content
+    file = io.BytesIO()
+    with recordio.writer(file, chunk=5000) as out:
+        for line in content.splitlines(keepends=True):
+            out.write(line)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["plain", "gzip", "recordio", "chunked", "bytes"])
 def test_killed_after_any_batch_the_next_start_goes_on_to_the_same_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    monkeypatch.setattr(sources, "BLOCK", 6000)
+    monkeypatch.setattr(records, "BLOCK", 6000)
     for number, content in enumerate((LINES[:9000], LINES[9000:])):
-        (tmp_path / f"in-{number}").write_bytes(gzip.compress(content) if kind == "gzip" else content)
-    words = [
-        str(tmp_path / "in-*"),
-        *({"recordio": ["--format=recordio"], "bytes": ["--balance=bytes"]}.get(kind, [])),
-    ]
+        (tmp_path / f"in-{number}").write_bytes(packed(content, kind))
+    flags = {"recordio": "--format=recordio", "chunked": "--format=recordio", "bytes": "--balance=bytes"}
+    words = [str(tmp_path / "in-*"), *([flags[kind]] if kind in flags else [])]
     whole = split(tmp_path / "whole", *words)
     for deadly in range(6):
         top = tmp_path / str(deadly)
@@ -84,7 +100,9 @@ def test_killed_after_any_batch_the_next_start_goes_on_to_the_same_end(
         made = split(top, *words, telling=after)
         assert after.left == 100 - (6 - deadly)  # what was kept is not read again
         assert [entry.records for entry in made.files] == [entry.records for entry in whole.files]
-        if kind != "recordio":  # whose chunks end where the work was kept
+        if "recordio" in words[-1]:  # whose chunks end where the work was kept
+            assert contents(top, made) == contents(tmp_path / "whole", whole)
+        else:
             assert digests(made) == digests(whole)
         assert not (top / "out/.split").exists()
 
@@ -115,7 +133,7 @@ def test_killed_while_the_shards_get_their_places_the_next_start_ends_it(
         left[0] = 0
         assert digests(split(top, *few)) == digests(whole)
         assert read_back(top / "out") == read_back(tmp_path / "whole/out")
-    assert killed == 6
+    assert killed == 8
 
 
 READER = """
@@ -154,7 +172,7 @@ def test_a_process_that_is_ended_half_way_is_gone_on_with(tmp_path: Path, how: s
 def test_what_was_kept_is_not_believed_when_it_cannot_be_right(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sources, "BLOCK", 6000)
+    monkeypatch.setattr(records, "BLOCK", 6000)
     (tmp_path / "in").write_bytes(LINES)
     whole = split(tmp_path / "whole", str(tmp_path / "in"))
     for number, text in enumerate(('{"origin"', "[]", '{"origin": "x"}', None)):
@@ -171,7 +189,7 @@ def test_what_was_kept_is_not_believed_when_it_cannot_be_right(
 
 
 def test_another_input_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "BLOCK", 6000)
+    monkeypatch.setattr(records, "BLOCK", 6000)
     (tmp_path / "in").write_bytes(LINES)
     with pytest.raises(Killed):
         split(tmp_path, str(tmp_path / "in"), telling=Deadly(3))
@@ -223,7 +241,7 @@ def test_an_input_that_changes_while_it_is_read_is_refused(
             else:
                 os.utime(tmp_path / "in", ns=(1, 1))
 
-    monkeypatch.setattr(sources, "BLOCK", 6000)
+    monkeypatch.setattr(records, "BLOCK", 6000)
     (tmp_path / "in").write_bytes(LINES)
     with pytest.raises(DatasetError, match=r"in changed while it was read"):
         split(tmp_path, str(tmp_path / "in"), telling=Meanwhile(io.StringIO()))

@@ -22,7 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from launcher import dataset
-from launcher.dataset import sources
+from launcher.dataset import recordio, records, sources
 from launcher.dataset.asking import asked
 from launcher.dataset.manifest import Manifest, parse
 from launcher.dataset.problem import DatasetError, Misuse
@@ -69,14 +69,24 @@ def test_without_an_input_the_seeds_tree_is_there_with_ratings(tmp_path: Path) -
     out = tmp_path / "paddle-cluster-job"
     done = command(cwd=tmp_path, OUT_DIR=str(out), SPLIT_COUNT="3")
     assert (done.returncode, done.stdout) == (0, "")
-    assert "has 24000 records in 3 shards, 8000 in each" in done.stderr
+    assert "has 60000 records in 3 shards, 20000 in each" in done.stderr
     tree = sorted(str(path.relative_to(out)) for path in out.rglob("*"))
     parts = [name for rank in range(3) for name in (f"{rank}", f"{rank}/data", f"{rank}/data/part-{rank:05d}")]
-    assert tree == [*parts, "manifest.json", "output", "quick_start"]
-    user, movie, rating = (out / "1/data/part-00001").read_text().splitlines()[0].split(",")
-    assert int(user) < 120
-    assert int(movie) < 80
-    assert -5 < float(rating) < 11
+    known = [f"quick_start{name}" for name in ("", "/data", "/data/movies.dat", "/data/users.dat")]
+    assert tree == [*parts, "manifest.json", "output", *known]
+    user, movie, rating = map(int, (out / "1/data/part-00001").read_text().splitlines()[0].split(","))
+    assert (out / "quick_start/data/users.dat").read_text().splitlines()[user - 1].startswith(f"{user}::")
+    assert (out / "quick_start/data/movies.dat").read_text().splitlines()[movie - 1].startswith(f"{movie}::")
+    assert 1 <= rating <= 5
+
+
+def test_what_is_there_beside_the_shards_is_left_as_it_is(tmp_path: Path) -> None:
+    mine = tmp_path / "out/quick_start/data/users.dat"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    split(tmp_path, "--samples", "9")
+    assert mine.read_text() == "mine"
+    assert mine.with_name("movies.dat").read_text().count("\n") == 700
 
 
 def test_run_twice_it_changes_nothing(tmp_path: Path) -> None:
@@ -151,6 +161,21 @@ def test_lines_of_files_become_recordio_of_text(tmp_path: Path) -> None:
 LINES = st.lists(st.binary(max_size=30).map(lambda line: line.replace(b"\n", b"/")), min_size=1, max_size=80)
 
 
+def test_recordio_becomes_recordio_record_for_record(tmp_path: Path) -> None:
+    given = [os.urandom(size) for size in (0, 1, 5, 700_000, 700_000, 3, 0, 9)]
+    for number, kind in enumerate(("none", "gzip", "snappy")):
+        with recordio.writer(tmp_path / f"in-{number}", chunk=1 << 20, compressor=kind) as out:
+            for record in given[number::3]:
+                out.write(record)
+    (tmp_path / "in-3").write_text("and lines\nbeside\n")
+    made = split(tmp_path, str(tmp_path / "in-*"), "--format=recordio")
+    found: list[bytes] = [b""] * made.records
+    for rank, entry in enumerate(made.files):
+        found[rank::3] = recordio.reader(tmp_path / "out" / entry.name)
+    in_order = [record for number in range(3) for record in given[number::3]]
+    assert found == [*in_order, pickle.dumps("and lines"), pickle.dumps("beside")]
+
+
 @settings(max_examples=40)
 @given(LINES, st.integers(1, 9), st.booleans(), st.booleans(), st.integers(1, 3), st.integers(1, 40))
 def test_each_record_is_in_exactly_one_shard_and_in_order(
@@ -158,7 +183,7 @@ def test_each_record_is_in_exactly_one_shard_and_in_order(
 ) -> None:
     shards, lines = min(shards, len(lines)), [b"%d:%b" % (number, line) for number, line in enumerate(lines)]
     with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sources, "BLOCK", block)
+        patch.setattr(records, "BLOCK", block)
         top = Path(name)
         for number in range(files):
             part = b"\n".join(lines[len(lines) * number // files : len(lines) * (number + 1) // files])
@@ -291,6 +316,15 @@ def test_a_sentence_and_a_code_is_all_that_is_told(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in"]
 
 
+def chunks(*given: bytes) -> bytes:
+    """Return a RecordIO file."""
+    file = io.BytesIO()
+    with recordio.writer(file) as out:
+        for record in given:
+            out.write(record)
+    return file.getvalue()
+
+
 @pytest.mark.parametrize(
     ("content", "words", "code", "told"),
     [
@@ -303,7 +337,9 @@ def test_a_sentence_and_a_code_is_all_that_is_told(tmp_path: Path) -> None:
         (b"a\nb\n", ["in", "i*"], 78, "in is an input twice"),
         (b"a\nb\n", ["."], 78, ". is no file"),
         (b"a\nb\n", ["fifo"], 78, "fifo is no file"),
-        (b"\x04\x03\x02\x01", ["in"], 78, "in is RecordIO, which has no lines"),
+        (b"\x04\x03\x02\x01", ["in"], 78, "in is RecordIO, which has no lines: expected text, or --format recordio"),
+        (b"\x04\x03\x02\x01", ["in", "--format=recordio"], 65, "in: the chunk at byte 0: "),
+        (chunks(b"a", b"b")[:-1], ["in", "--format=recordio"], 65, "in: the chunk at byte 0: "),
         (b"a\nb\n", ["--reader", "mine:failing"], 65, "the reader failed: RuntimeError: the network"),
     ],
 )
@@ -323,7 +359,7 @@ def test_an_input_that_cannot_be_split_is_a_sentence_and_leaves_nothing(
 
 
 def test_a_line_without_an_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "LONGEST", 1 << 20)
+    monkeypatch.setattr(records, "LONGEST", 1 << 20)
     (tmp_path / "in").write_bytes(bytes(3 << 20))
     with pytest.raises(DatasetError, match="a line of more than 1048576 bytes"):
         split(tmp_path, str(tmp_path / "in"))
@@ -359,7 +395,7 @@ def test_another_splits_shards_are_left_alone(tmp_path: Path) -> None:
 def test_shards_that_are_not_as_they_were_written_are_told(tmp_path: Path, change: Any) -> None:  # noqa: ANN401
     split(tmp_path)
     change(tmp_path / "out/1/data/part-00001")
-    with pytest.raises(DatasetError, match=r"part-00001 (is gone|has 4 bytes), 87\d\d\d bytes were written"):
+    with pytest.raises(DatasetError, match=r"part-00001 (is gone|has 4 bytes), 189\d\d\d bytes were written"):
         split(tmp_path)
 
 
@@ -428,14 +464,23 @@ def test_a_manifest_that_is_none_stands_in_the_way(tmp_path: Path) -> None:
 
 
 @settings(max_examples=60)
-@given(st.lists(st.binary(max_size=200) | st.binary(max_size=60).map(gzip.compress), min_size=1, max_size=3))
-def test_no_input_crashes_a_split(files: list[bytes]) -> None:
+@given(
+    st.lists(
+        st.binary(max_size=200)
+        | st.binary(max_size=60).map(gzip.compress)
+        | st.builds(lambda given, cut: chunks(given)[:-cut], st.binary(max_size=60), st.integers(0, 30)),
+        min_size=1,
+        max_size=3,
+    ),
+    st.sampled_from(["lines", "recordio"]),
+)
+def test_no_input_crashes_a_split(files: list[bytes], kind: str) -> None:
     with TemporaryDirectory() as name:
         top = Path(name)
         for number, content in enumerate(files):
             (top / f"in-{number}").write_bytes(content)
         try:
-            assert split(top, str(top / "in-*"), shards=1).records
+            assert split(top, str(top / "in-*"), "--format", kind, shards=1).records
         except DatasetError:
             assert not (top / "out").exists()
 

@@ -260,3 +260,35 @@ def test_any_tree_is_staged_as_it_is(tree: dict[str, bytes]) -> None:
         shard = volume.stage()
         assert read_back(volume.data) == read_back(volume.job / "data/0")
         assert (shard.files, shard.bytes) == (len(tree), sum(map(len, tree.values())))
+
+
+def test_the_jobs_files_may_be_in_any_directory_by_an_absolute_path(volume: Volume) -> None:
+    package = volume.top / "example"
+    lay_out(package, {"train.py": "new", "lib/a.py": "a", "data/meta": "m"})
+    volume.lay_out(job=BY_RANK)
+    volume.stage(1, environ={"TRAIN_CONFIG_DIR": str(package)})
+    assert (volume.work / "train.py").read_text() == "new"
+    assert (volume.work / "lib/a.py").read_text() == "a"
+    assert read_back(volume.data) == {"meta": "m", "part": "shard 1"}
+
+
+def test_an_absolute_package_needs_no_volume(volume: Volume) -> None:
+    package = volume.top / "example"
+    lay_out(package, {"train.py": "new"})
+    environ = {"JOB_PATH": "", "LAUNCHER_ENTRY": "true", "TRAIN_CONFIG_DIR": str(package)}
+    assert volume.stage(environ=environ) == Shard()
+    assert (read_back(volume.work), volume.told) == ({"train.py": "new"}, [])
+
+
+def test_an_absolute_package_that_is_not_there_is_refused_by_its_name(volume: Volume) -> None:
+    where = str(volume.top / "nowhere")
+    told = refusal(volume, TRAIN_CONFIG_DIR=where)
+    assert told.startswith(f"{where}: ")
+    assert f"as TRAIN_CONFIG_DIR={where} says" in told
+
+
+def test_a_link_out_of_an_absolute_package_is_refused(volume: Volume) -> None:
+    package = volume.top / "example"
+    lay_out(package, {"train.py": "new"})
+    (package / "secret").symlink_to("/etc/passwd")
+    assert "secret" in refusal(volume, TRAIN_CONFIG_DIR=str(package))

@@ -58,6 +58,10 @@ def refusal(volume: Volume, **effects: Any) -> str:  # noqa: ANN401  # as stage(
     return str(caught.value)
 
 
+def at_a_time(threads: int) -> dict[str, str]:
+    return {"LAUNCHER_STAGE_THREADS": str(threads)}
+
+
 class Reads:
     """Counts what is really read, and how many read at a time."""
 
@@ -80,7 +84,7 @@ class Reads:
 def test_what_a_split_wrote_is_verified_in_each_pod(volume: Volume, layout: str, threads: int) -> None:
     split(volume, 3, layout=layout)
     for rank in range(3):
-        shard = volume.stage(rank, threads=threads)
+        shard = volume.stage(rank, environ=at_a_time(threads))
         assert (shard.files, shard.verified) == (1, 1)
         part = f"part-{rank:05d}"
         where = f"{rank}/data" if layout == "rank" else f"data/{rank}"
@@ -263,7 +267,7 @@ def read(fd, blocks):
     os.read(0, 1)
     return os.readv(fd, blocks)
 
-Volume(top=Path(sys.argv[1])).stage(read=read, threads=int(sys.argv[2]))
+Volume(top=Path(sys.argv[1])).stage(read=read, environ={"LAUNCHER_STAGE_THREADS": sys.argv[2]})
 """
 
 
@@ -284,16 +288,30 @@ def test_killed_in_a_restart_the_next_start_goes_on(volume: Volume, threads: str
     assert read_back(volume.data) == read_back(volume.job / "0/data")
 
 
-def test_side_by_side_many_files_are_copied_at_a_time(volume: Volume) -> None:
-    volume.lay_out(job=BY_RANK | {f"0/data/{number % 2}/{number}": str(number) for number in range(80)})
+@pytest.mark.parametrize("folders", [2, 40])
+def test_side_by_side_many_files_are_copied_at_a_time(volume: Volume, folders: int) -> None:
+    tree = {f"0/data/{number % folders}/sub/{number}": str(number) for number in range(80)}
+    volume.lay_out(job=BY_RANK | tree)
     reads = Reads()
-    volume.stage(read=reads, threads=16)
+    volume.stage(read=reads, environ=at_a_time(16))
     assert reads.most > 4
     assert read_back(volume.data) == read_back(volume.job / "0/data")
     shutil.rmtree(volume.data)
     reads = Reads()
-    volume.stage(read=reads, threads=1)
+    volume.stage(read=reads, environ=at_a_time(1))
     assert reads.most == 1
+
+
+def test_side_by_side_what_stands_in_the_way_of_the_survey_is_one_sentence(volume: Volume) -> None:
+    volume.lay_out(job=BY_RANK | {f"0/data/{number:02}/file": str(number) for number in range(40)})
+    os.mkfifo(volume.job / "0/data/17/fifo")
+    descriptors = len(list(Path("/proc/self/fd").iterdir()))
+    told = refusal(volume, environ=at_a_time(8))
+    assert told.startswith(f"{volume.job}/0/data/17/fifo is a FIFO")
+    assert read_back(volume.work) == {}
+    assert len(list(Path("/proc/self/fd").iterdir())) == descriptors
+    (volume.job / "0/data/17/fifo").unlink()
+    assert volume.stage(environ=at_a_time(8)).files == 41
 
 
 def test_side_by_side_a_failure_is_one_sentence_and_nothing_half(volume: Volume) -> None:
@@ -304,10 +322,11 @@ def test_side_by_side_a_failure_is_one_sentence_and_nothing_half(volume: Volume)
             raise OSError(5, "Input/output error")
         return os.readv(fd, blocks)
 
-    assert refusal(volume, read=read, threads=8).startswith(f"{volume.job}/0/data/d/17: Input/output error")
+    told = refusal(volume, read=read, environ=at_a_time(8))
+    assert told.startswith(f"{volume.job}/0/data/d/17: Input/output error")
     assert not (next(volume.work.iterdir()) / "d/17").exists()
     descriptors = len(list(Path("/proc/self/fd").iterdir()))
-    assert volume.stage(threads=8).files == 41
+    assert volume.stage(environ=at_a_time(8)).files == 41
     assert len(list(Path("/proc/self/fd").iterdir())) == descriptors
 
 
@@ -332,6 +351,6 @@ def test_a_volume_in_user_space_is_copied_side_by_side(tmp_path: Path) -> None:
     with hanging_volume(tmp_path / "volume") as volume:
         directory = os.open(volume.where, os.O_RDONLY)
         try:
-            assert threads_for(directory) == 16
+            assert threads_for(directory) == 32
         finally:
             os.close(directory)

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import importlib
+import io
 import math
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+
+from launcher.dataset.asking import asked
+from launcher.dataset.ratings import world_for
+from launcher.dataset.splitting import run
+from launcher.dataset.telling import Telling
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "recommendation"
 NAMES = ("ratings", "world", "make_data")
@@ -104,7 +111,7 @@ def test_a_bad_line_is_told_with_its_file_and_number(
 
 
 def test_a_directory_without_ratings_is_told_with_what_was_expected(example: SimpleNamespace, tmp_path: Path) -> None:
-    with pytest.raises(example.ratings.BadData, match=r"expected one of users\.dat \(MovieLens-1M\), u.user"):
+    with pytest.raises(example.ratings.BadData, match=r"part-\* \(a split\), users\.dat \(MovieLens-1M\), u\.user"):
         example.ratings.read(tmp_path)
     with pytest.raises(example.ratings.BadData, match=r"has no u3\.base"):
         example.ratings.read(lay_out(tmp_path, HUNDRED_K), fold=3)
@@ -162,6 +169,27 @@ def test_a_directory_of_movielens_is_divided_and_a_fold_stays_as_it_is(
     data = example.ratings.read(tmp_path / "data")
     assert ([each.user for each in data.ratings], [each.user for each in data.held_out]) == ([1], [2])
     assert data.users[1] == example.ratings.User(1, 1, "technician")
+
+
+def test_a_split_without_an_input_is_what_the_example_makes_up(example: SimpleNamespace, tmp_path: Path) -> None:
+    """The shards hold the ratings; who the users and movies are lies beside, and under each shard in a pod."""
+    words = ["split", "--out", str(tmp_path), "--shards", "3", "--samples", "1001"]
+    run(asked(words, {}), {}, Telling(io.StringIO()))
+    whole = example.world.make(900, 700, 1001, 1)
+    found = []
+    for rank in range(3):
+        shard = tmp_path / f"{rank}/data"
+        for table in (tmp_path / "quick_start/data").iterdir():
+            shutil.copy(table, shard)
+        data = example.ratings.read(shard)
+        assert (data.users, data.movies) == (whole.users, whole.movies)
+        assert (len(data.ratings), len(data.held_out)) == [(267, 67), (267, 67), (266, 67)][rank]
+        found += [*data.ratings, *data.held_out]
+    assert sorted(map(repr, found)) == sorted(map(repr, whole.ratings))
+
+
+def test_more_samples_make_a_larger_world() -> None:
+    assert (len(world_for(157_500).users), len(world_for(157_501).users)) == (900, 901)
 
 
 def test_nothing_to_divide_ends_with_65(

@@ -59,11 +59,16 @@ def test_the_seeds_environment_is_complete() -> None:
     assert not settings.plain_init
 
 
+@pytest.mark.parametrize(("said", "threads"), [("", 0), ("auto", 0), ("1", 1), ("64", 64)])
+def test_how_many_files_are_staged_at_a_time(said: str, threads: int) -> None:
+    assert read(SEED | {"LAUNCHER_STAGE_THREADS": said}, CONFIG).stage_threads == threads
+
+
 def test_all_problems_are_told_at_once() -> None:
     broken = SEED | {
         "JOB_NAME": "../x",
         "CONF_PADDLE_PORT": "99999",
-        "TRAIN_CONFIG_DIR": "/etc",
+        "TRAIN_CONFIG_DIR": "../etc",
         "LAUNCHER_GRACE": "no",
     }
     told = problems(broken)
@@ -87,11 +92,14 @@ def test_all_problems_are_told_at_once() -> None:
         ("JOB_PATH", "/home/../etc", "an absolute path"),
         ("JOB_PATH", "/home\n", "an absolute path"),
         ("JOB_NAMESPACE", "a b", "at most 63 letters"),
-        ("TRAIN_CONFIG_DIR", "/etc", "a relative path"),
-        ("TRAIN_CONFIG_DIR", "a/../../b", "a relative path"),
-        ("TRAIN_CONFIG_DIR", ".", "a relative path"),
-        ("TRAIN_CONFIG_DIR", "a\0b", "a relative path"),
+        ("TRAIN_CONFIG_DIR", "/", "a directory's path"),
+        ("TRAIN_CONFIG_DIR", "a/../../b", "a directory's path"),
+        ("TRAIN_CONFIG_DIR", ".", "a directory's path"),
+        ("TRAIN_CONFIG_DIR", "a\0b", "a directory's path"),
+        ("TRAIN_CONFIG_DIR", "/example/../etc", "an absolute path"),
         ("TRAINER_COUNT", "0", "a whole number from 1"),
+        ("LAUNCHER_STAGE_THREADS", "0", "a whole number from 1 to 64"),
+        ("LAUNCHER_STAGE_THREADS", "many", "a whole number from 1 to 64"),
         ("CONF_PADDLE_NIC", "eth0 eth1", "without blanks"),
         ("CONF_PADDLE_NIC", "eth0\t", "without blanks"),
         ("CONF_PADDLE_PORT", "0", "from 1 to 65535"),
@@ -158,6 +166,11 @@ def test_a_bad_value_is_refused_by_name(name: str, value: str, expected: str) ->
             "with one group in LAUNCHER_PEERS: expected PSERVERS;TRAINERS",
         ),
         ({"LAUNCHER_PEERS": "dns:a;b"}, "LAUNCHER_PEERS names two groups"),
+        ({"JOB_PATH": ""}, "TRAIN_CONFIG_DIR is relative and JOB_PATH is not set: expected the path it is in"),
+        (
+            {"TRAIN_CONFIG_DIR": "/example", "LAUNCHER_WORKDIR": "/example/work"},
+            "LAUNCHER_WORKDIR=/example/work is in TRAIN_CONFIG_DIR=/example",
+        ),
         ({"TRAINERS": "5"}, "TRAINERS and PSERVERS are for roles apart"),
         ({"CONF_PADDLE_PORT": "65533"}, "CONF_PADDLE_PORT=65533 and 4 ports from there on"),
         ({"LAUNCHER_STATUS_PORT": "tcp://10.0.0.1:80"}, "a Service named launcher-status set it"),
@@ -202,6 +215,12 @@ def test_fleet_refuses_a_directory_that_paddle_would_hand_to_a_shell() -> None:
     told = problem(SEED | {"JOB_PATH": "/home/a b"}, "--", "python")
     assert "only letters, digits and _ . / -" in told
     assert read(SEED | {"JOB_PATH": "/home/a b", "LAUNCHER_RUNTIME": "env"}, ("--", "python")).job_path
+
+
+def test_the_jobs_files_may_be_in_the_image_and_need_no_volume_then() -> None:
+    environ = {**SEED, "TRAIN_CONFIG_DIR": "/example//word2vec/", "JOB_PATH": ""}
+    settings = read(environ, ("--", "python", "train.py"), here="/work")
+    assert (settings.config_dir, settings.job_dir) == (PurePosixPath("/example/word2vec"), None)
 
 
 def test_roles_apart_have_their_own_numbers() -> None:

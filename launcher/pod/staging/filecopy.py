@@ -6,16 +6,16 @@ import hashlib
 import os
 import stat
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from launcher.dataset.manifest import NAME, Entry
 from launcher.pod.outcome import ShardError
 from launcher.pod.staging.hashing import BLOCK, Ring, sha256_of
 from launcher.pod.staging.refusal import naming, shown
-from launcher.pod.staging.tree import FILE, Dir, Found, Kind, kind_of, opened
+from launcher.pod.staging.tree import FILE, Dir, Found, kind_of, opened
 
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 UNFINISHED = 0o200  # the mode of a file on its way: a whole one can be read
@@ -28,6 +28,7 @@ DIFFERS = (
 )
 
 Read = Callable[[int, Sequence[bytearray]], int]
+Open = tuple[int, str]  # a descriptor, and the path for messages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +46,13 @@ class FileCopier:
             if self._is_whole(found, into, entry):
                 return
             _discard(found.name, into)
-        if self._once(found, into, entry) and (wrong := self._once(found, into, entry)):
+        try:
+            wrong = self._once(found, into, entry) and self._once(found, into, entry)
+        except ShardError:
+            with suppress(ShardError):
+                _discard(found.name, into)
+            raise
+        if wrong:
             raise ShardError(f"{shown(found.path)} {wrong}")
 
     def _is_whole(self, found: Found, into: Dir, entry: Entry | None) -> bool:
@@ -62,40 +69,40 @@ class FileCopier:
 
     def _once(self, found: Found, into: Dir, entry: Entry | None) -> str:
         """Copy a file, and return what is wrong with the copy, nothing where it is whole and was at rest."""
-        with opened(found.path, FILE, name=found.name, at=found.at.fd) as source:
-            before = _facts(source, found)
-            if kind_of(before.st_mode, found.path) is not Kind.FILE:
+        path, there = found.path, f"{into.path}/{found.name}"
+        with opened(path, FILE, name=found.name, at=found.at.fd) as source:
+            before = _facts(source, path)
+            if not stat.S_ISREG(before.st_mode):
+                kind_of(before.st_mode, path)  # which refuses the worst
                 return CHANGES
             digest = hashlib.sha256() if entry else None
-            with _new(found.name, into) as target:
-                copied = self._content(source, target, before.st_size, found, into, digest)
-                whole = copied == before.st_size and _signs(before) == _signs(_facts(source, found))
+            with opened(there, NEW, name=found.name, at=into.fd, mode=UNFINISHED) as target:
+                copied = self._content((source, path), (target, there), before.st_size, digest)
+                whole = copied == before.st_size and _signs(before) == _signs(_facts(source, path))
                 wrong = "" if whole else CHANGES
                 if whole and entry and digest and digest.hexdigest() != entry.sha256:
                     wrong = DIFFERS
                 if not wrong:
-                    _seal(target, before, f"{into.path}/{found.name}")
+                    _seal(target, before, there)
         if wrong:
             _discard(found.name, into)
             self.count(-copied)
         return wrong
 
-    def _content(
-        self, source: int, target: int, size: int, found: Found, into: Dir, digest: hashlib._Hash | None
-    ) -> int:
+    def _content(self, source: Open, target: Open, size: int, digest: hashlib._Hash | None) -> int:
         ring, copied = self._ring(), 0
         try:
             while copied < size:
                 block = ring.block()
-                with naming(found.path):
-                    count = self.read(source, [block])
+                with naming(source[1]):
+                    count = self.read(source[0], [block])
                 if not count:
                     break
                 data = memoryview(block)[:count]
                 if digest:
                     ring.hash(data, digest.update, alone=size <= BLOCK)
-                with naming(f"{into.path}/{found.name}"):
-                    _write(target, data)
+                with naming(target[1]):
+                    _write(target[0], data)
                 copied += count
                 self.count(count)
         finally:
@@ -109,21 +116,9 @@ class FileCopier:
         return mine
 
 
-@contextmanager
-def _new(name: str, into: Dir) -> Iterator[int]:
-    """Make a file, and remove it again on any failure: the last may come with its close."""
-    try:
-        with opened(f"{into.path}/{name}", NEW, name=name, at=into.fd, mode=UNFINISHED) as target:
-            yield target
-    except ShardError:
-        with suppress(ShardError):
-            _discard(name, into)
-        raise
-
-
 def _write(target: int, data: memoryview) -> None:
-    while data:
-        data = data[os.write(target, data) :]
+    while (written := os.write(target, data)) < len(data):
+        data = data[written:]
 
 
 def _seal(target: int, source: os.stat_result, path: str) -> None:
@@ -147,8 +142,8 @@ def _signs(info: os.stat_result) -> tuple[int, int]:
     return info.st_size, info.st_mtime_ns
 
 
-def _facts(source: int, found: Found) -> os.stat_result:
-    with naming(found.path):
+def _facts(source: int, path: str) -> os.stat_result:
+    with naming(path):
         return os.fstat(source)
 
 

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 MOUNTS = Path("/proc/self/mountinfo")
-SIDE_BY_SIDE = 16
+SIDE_BY_SIDE = 32
 NETWORKS = frozenset(
     ["9p", "afs", "beegfs", "ceph", "cifs", "gfs2", "glusterfs", "gpfs", "lustre", "nfs", "nfs4", "ocfs2", "orangefs"]
 )

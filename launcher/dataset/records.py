@@ -1,0 +1,75 @@
+"""The records of one open file from a position on, a batch at a time: its lines, plain or gzip, or RecordIO's own."""
+
+from __future__ import annotations
+
+import os
+
+from launcher.dataset import recordio
+from launcher.dataset.problem import DatasetError, shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from gzip import GzipFile
+    from io import FileIO
+
+    Batches = Iterator[tuple[list[bytes], int]]
+
+BLOCK = 1 << 20
+LONGEST = 64 << 20  # bytes of a line
+GZIP = b"\x1f\x8b"
+
+
+def lines(raw: FileIO, at: int, path: str) -> Batches:
+    """Yield lines from a byte of the text on, and which byte comes behind them; gzip is seen by itself."""
+    text = _text(raw, path)
+    text.seek(at)
+    begun = b""
+    while True:
+        block = text.read(BLOCK)
+        if not block:
+            break
+        begun += block
+        end = begun.rfind(b"\n") + 1
+        if end:
+            at += end
+            yield begun[: end - 1].split(b"\n"), at
+            begun = begun[end:]
+        if len(begun) > LONGEST:
+            raise DatasetError(
+                f"{shown(path)}: a line of more than {LONGEST} bytes: expected text with a record a line"
+            )
+    if begun:
+        yield [begun], at + len(begun)
+
+
+def chunked(raw: FileIO, at: int, path: str) -> Batches:
+    """Yield RecordIO's records from the one of this number on, and which number comes behind them."""
+    records = recordio.reader(raw)
+    records.name = shown(path)
+    if at:
+        records.seek(at)
+    batch: list[bytes] = []
+    size = 0
+    for record in records:
+        batch.append(record)
+        size += len(record)
+        if size >= BLOCK:
+            at += len(batch)
+            yield batch, at
+            batch, size = [], 0
+    if batch:
+        yield batch, at + len(batch)
+
+
+def decoded(line: bytes) -> str:
+    """Return a line as text, whatever bytes it holds."""
+    return line.decode("utf-8", "surrogateescape")
+
+
+def _text(raw: FileIO, path: str) -> FileIO | GzipFile:
+    if os.pread(raw.fileno(), len(GZIP), 0) != GZIP:
+        return raw
+    import gzip
+
+    return gzip.GzipFile(filename=path, fileobj=raw, mode="rb")

@@ -1,0 +1,34 @@
+"""The directory of all jobs is made at the top of a mounted volume, and nowhere else."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from launcher.pod.workplace import make_jobs_place
+
+MOUNT = Path("/dev/shm")
+
+
+@pytest.mark.skipif(not os.path.ismount(MOUNT), reason=f"{MOUNT} is no mount here")
+def test_it_is_made_at_the_top_of_a_mount_by_whoever_is_first() -> None:
+    place = MOUNT / f"jobs-{uuid.uuid4().hex}"
+    try:
+        make_jobs_place(PurePosixPath(place))
+        (place / "job").mkdir()
+        make_jobs_place(PurePosixPath(place))
+        assert (place / "job").is_dir()
+        make_jobs_place(PurePosixPath(place / "deeper"))
+        assert not (place / "deeper").exists()
+    finally:
+        for each in (place / "job", place):
+            each.rmdir()
+
+
+def test_where_no_volume_is_mounted_nothing_is_made(tmp_path: Path) -> None:
+    make_jobs_place(PurePosixPath(tmp_path / "jobs"))
+    make_jobs_place(PurePosixPath(tmp_path / "no" / "jobs"))
+    assert not [*tmp_path.iterdir()]
