@@ -1,0 +1,168 @@
+"""Everything that is wrong with a job, as sentences that name the parameter and what was expected.
+
+No I/O here.
+"""
+
+from __future__ import annotations
+
+import re
+
+from launcher.job import entry, names, places, quantities
+from launcher.job.volumes import CephFSVolume, Volume, is_below
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from launcher.job.description import Job
+
+IMAGE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._:/@-]*[A-Za-z0-9])?")
+LAST_OF_IMAGE = re.compile(r"[a-z0-9._-]+(:[^/:@]+)?(@.+)?")
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+MOST_PODS = 1000
+# What the parameters say already; the rest of the launcher's variables may be said in `env`.
+SAID_BY = {
+    "CONF_PADDLE_GRADIENT_NUM": "trainers",
+    "JOB_COMPLETION_INDEX": "Kubernetes",
+    "JOB_NAME": "job_name",
+    "JOB_NAMESPACE": "namespace",
+    "JOB_PATH": "job_path",
+    "LAUNCHER_ENTRY": "entry_point",
+    "LAUNCHER_GANG": "job_name",
+    "LAUNCHER_JOB_UID": "Kubernetes",
+    "LAUNCHER_PEERS": "job_name",
+    "LAUNCHER_ROLE": "together",
+    "LAUNCHER_RUNTIME": "entry_point",
+    "LAUNCHER_STATUS_PORT": "the launcher: probes ask 7170",
+    "LAUNCHER_WORKDIR": "trainer_package_path",
+    "PADDLE_CLOUD_CURRENT_DATACENTER": "datacenter",
+    "PADDLE_INIT_NUM_PASSES": "passes",
+    "POD_IP": "the launcher",
+    "PSERVERS": "pservers",
+    "TRAINERS": "trainers",
+    "TRAIN_CONFIG_DIR": "trainer_package_path",
+}
+
+
+def problems(job: Job) -> Iterator[str]:
+    """Yield a sentence for each thing that the job cannot be."""
+    wrong = [*_counts(job)]
+    yield from wrong
+    yield from names.wrong_with(job.job_name, job.together, *((1, 1) if wrong else (job.pservers, job.trainers)))
+    yield from _names(job)
+    yield from _quantities(job)
+    yield from _environment(job)
+    wrong_program, wrong_volumes = [*_program(job)], [*_each_volume(job)]
+    yield from wrong_program
+    yield from wrong_volumes or _volumes(job)
+    if not wrong_program and not wrong_volumes:
+        yield from _program_on_volumes(job)
+
+
+def _counts(job: Job) -> Iterator[str]:
+    for field, low in (("pservers", 1), ("trainers", 1), ("gpu_nums", 0)):
+        if not _whole(getattr(job, field), low, MOST_PODS):
+            yield f"{field}={getattr(job, field)!r}: expected a whole number from {low} to {MOST_PODS}"
+    if job.passes is not None and not _whole(job.passes, 1, 10**9):
+        yield f"passes={job.passes!r}: expected a whole number from 1 on"
+
+
+def _names(job: Job) -> Iterator[str]:
+    image = _text(job.runtime_image)
+    if not IMAGE.fullmatch(image) or not LAST_OF_IMAGE.fullmatch(image.rpartition("/")[2]):
+        yield f"runtime_image={job.runtime_image!r}: expected an image's name, such as your-repo/paddle:mypaddle"
+    if job.namespace and not names.is_label(job.namespace):
+        yield f"namespace={job.namespace!r}: expected a namespace's name, such as default"
+    if job.registry and not names.is_subdomain(job.registry):
+        yield f"registry={job.registry!r}: expected the name that `paddlectl registry` gave it, in lower case"
+    if not isinstance(job.datacenter, str) or not job.datacenter.isprintable():
+        yield f"datacenter={job.datacenter!r}: expected a name"
+
+
+def _quantities(job: Job) -> Iterator[str]:
+    readers: dict[str, Callable[[object], int]] = {
+        "memory": quantities.memory,
+        "psmemory": quantities.memory,
+        "cpu_nums": quantities.millicores,
+        "pscpu": quantities.millicores,
+    }
+    for field, read in readers.items():
+        try:
+            read(getattr(job, field))
+        except quantities.WrongQuantity as wrong:
+            yield f"{field}={getattr(job, field)!r}: {wrong}"
+
+
+def _program(job: Job) -> Iterator[str]:
+    package = job.trainer_package_path
+    if package and not (is_below(_text(package).lstrip("/")) and _text(package).strip("/.")):
+        yield f"trainer_package_path={package!r}: expected a directory of the image or of a volume, without `..`"
+    if job.topology and not is_below(job.topology):
+        yield f"topology={job.topology!r}: expected the config file's path in the package, as trainer_config.py"
+    try:
+        words = entry.words(_text(job.entry_point))
+    except ValueError as error:
+        yield f"entry_point={job.entry_point!r}: expected words quoted as for a shell ({error})"
+        return
+    if "\0" in _text(job.entry_point) or not (words or job.topology):
+        yield f"entry_point={job.entry_point!r}: expected the command that trains, such as 'python train.py'"
+    if job.topology and words and words[:2] != entry.V1:
+        yield f"topology={job.topology!r} is for Paddle's v1, entry_point={job.entry_point!r} is not: say one of them"
+
+
+def _each_volume(job: Job) -> Iterator[str]:
+    ceph: object = job.cephfs_volume
+    if isinstance(ceph, CephFSVolume):
+        yield from ceph.problems()
+    elif ceph is not None:
+        yield f"cephfs_volume={ceph!r}: expected a CephFSVolume"
+    others: tuple[object, ...] = job.volumes
+    for each in others:
+        if isinstance(each, Volume):
+            yield from each.problems()
+        else:
+            yield f"volumes has {each!r}: expected a Volume"
+
+
+def _volumes(job: Job) -> Iterator[str]:
+    found = places.mounts(job)
+    paths = [each.path.rstrip("/") for each in found]
+    if twice := [path for path in paths if paths.count(path) > 1]:
+        yield f"mount_path={twice[0]!r} is given to two volumes: expected a place of its own for each"
+    handles = [(each.csi["driver"], each.csi.get("volumeHandle")) for each in places.sources(job) if each.csi]
+    if twice := [handle for driver, handle in handles if handle and handles.count((driver, handle)) > 1]:
+        yield f"csi: volumeHandle {twice[0]!r} is two volumes', and a node takes it for one: say both alike"
+    if job.restricted and any(each.direct for each in job.volumes):
+        expected = "a claim on it, or restricted=False"
+        yield f"a volume by host_path or nfs is against the restricted pod security standard: expected {expected}"
+    if job.job_path and not (is_below(_text(job.job_path)[1:]) and places.on_volume(job.job_path, found)):
+        yield f"job_path={job.job_path!r}: expected a directory on a volume of the job that can be written to"
+    elif job.job_path and not places.PLAIN.fullmatch(job.job_path):
+        yield f"job_path={job.job_path!r}: expected letters, digits and _ . / - alone, as Paddle gives it to a shell"
+
+
+def _program_on_volumes(job: Job) -> Iterator[str]:
+    if any(not each.read_only for each in places.volumes(job)):
+        return
+    if entry.is_v1(job):
+        yield "Paddle's v1 keeps its passes on a volume: expected cephfs_volume or volumes with one to write to"
+    if job.trainer_package_path and not job.trainer_package_path.startswith("/"):
+        told = f"trainer_package_path={job.trainer_package_path!r} is relative, to the job's directory on a volume"
+        yield f"{told}: expected a volume that can be written to, or an absolute path"
+
+
+def _environment(job: Job) -> Iterator[str]:
+    for name, value in job.env.items():
+        if name in SAID_BY:
+            yield f"env has {name}: that is said by {SAID_BY[name]}"
+        elif not VARIABLE.fullmatch(_text(name)) or not isinstance(value, str) or "\0" in value:
+            yield f"env has {name!r}: {value!r}: expected names of letters, digits and _, and texts for values"
+
+
+def _whole(given: object, low: int, high: int) -> bool:
+    return isinstance(given, int) and not isinstance(given, bool) and low <= given <= high
+
+
+def _text(given: object) -> str:
+    """Return what should be a text; anything else is as wrong as nothing."""
+    return given if isinstance(given, str) else ""

@@ -1,0 +1,88 @@
+"""A training job as a value: what is asked for, and the manifests that it comes to.
+
+No I/O here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import InitVar, dataclass, field
+
+from launcher.job.checking import problems
+from launcher.job.problem import JobError
+from launcher.job.volumes import CephFSVolume, Volume
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    Json = dict[str, Any]
+
+# Texts that need not be said, and may be said to be None.
+MAY_BE_NONE = ("entry_point", "trainer_package_path", "namespace", "topology", "registry", "datacenter", "job_path")
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is asked for; what cannot be is told whole by a JobError when it is made."""
+
+    job_name: str
+    entry_point: str = ""
+    runtime_image: str = ""
+    memory: str = "1Gi"
+    cpu_nums: float | str = 1
+    gpu_nums: int = 0
+    pservers: int = 2
+    trainers: int = 3
+    pscpu: float | str = 1
+    psmemory: str = "1Gi"
+    cephfs_volume: CephFSVolume | None = None
+    volumes: tuple[Volume, ...] = ()
+    trainer_package_path: str = ""
+    namespace: str = ""
+    topology: str = ""
+    passes: int | None = None
+    registry: str = ""
+    together: bool = False
+    datacenter: str = ""
+    job_path: str = ""
+    env: Mapping[str, str] = field(default_factory=dict, hash=False)
+    restricted: bool = True
+    # The seeds' example has these names, its table the other ones.
+    cpu_num: InitVar[float | str | None] = None
+    use_gpu: InitVar[bool | None] = None
+
+    def __post_init__(self, cpu_num: float | str | None, use_gpu: bool | None) -> None:
+        """Take the other names, keep values that nobody else changes, and refuse what cannot be."""
+        settled: dict[str, object] = {name: getattr(self, name) or "" for name in MAY_BE_NONE}
+        settled.update({"volumes": _tuple(self.volumes), "env": dict(self.env)})
+        if cpu_num is not None:
+            settled["cpu_nums"] = cpu_num
+        if use_gpu and not self.gpu_nums:
+            settled["gpu_nums"] = 1
+        if self.together:
+            settled["pservers"] = self.trainers
+        for name, value in settled.items():
+            object.__setattr__(self, name, value)
+        found = [*problems(self)]
+        if use_gpu is False and self.gpu_nums:
+            found.append(f"use_gpu=False and gpu_nums={self.gpu_nums}: expected one of them")
+        if found:
+            raise JobError(found)
+
+    def __str__(self) -> str:
+        """Return the manifests as YAML."""
+        from launcher.job.text import yaml
+
+        return yaml(self.manifests())
+
+    def manifests(self) -> tuple[Json, ...]:
+        """Return what is sent to Kubernetes, in this order: the trainers' Job first, which owns the rest."""
+        from launcher.job.manifests import manifests
+
+        return manifests(self)
+
+
+def _tuple(given: object) -> tuple[object, ...]:
+    """Return what is given as a list or alone, too."""
+    return tuple(given) if isinstance(given, (tuple, list)) else (given,)

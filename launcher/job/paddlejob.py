@@ -1,0 +1,58 @@
+"""The job of the seeds: a description, and the verbs that act on it.
+
+Python 3.8 and nothing to install, as the program that is submitted is the one that trains, in its own Python.
+"""
+
+from __future__ import annotations
+
+from launcher.job import acting
+from launcher.job.description import Job
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Json = dict[str, Any]
+
+
+class PaddleJob(Job):
+    """A job; what it cannot be is told whole by a JobError when it is made."""
+
+    def submit(self, replace: bool = False) -> Json:
+        """Create it, with `replace` in the place of one of its name, and return how it is."""
+        told: Json = self._act("submit", replace=replace)
+        return told
+
+    def dry_run(self) -> str:
+        """Let the API server check all of it, create nothing, and return what would be sent."""
+        told: str = self._act("dry_run")
+        return told
+
+    def status(self) -> Json:
+        """Return how it is."""
+        told: Json = self._act("status")
+        return told
+
+    def logs(
+        self,
+        follow: bool = False,
+        role: str = "",
+        worker: str = "",
+        tail: int | None = None,
+        since: int | None = None,
+    ) -> None:
+        """Print what its pods wrote; to follow is to go on until the job ends."""
+        self._act("logs", follow=follow, role=role, worker=worker, tail=tail, since=since)
+
+    def wait(self, until: str = "complete", timeout: float | None = None) -> str:
+        """Return its state once it is as expected; a JobError tells why it never will be."""
+        told: str = self._act("wait", until=until, timeout=timeout)
+        return told
+
+    def kill(self, remove: bool = False) -> str:
+        """End it and keep what there is to read of it; with `remove`, leave nothing but what is on a volume."""
+        told: str = self._act("kill", remove=remove)
+        return told
+
+    def _act(self, verb: str, **options: Any) -> Any:  # noqa: ANN401  # as launcher.desk.jobs has it
+        return acting.act(verb, self, **options)

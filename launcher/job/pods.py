@@ -1,0 +1,165 @@
+"""A job's pods: what runs in them, what they may do, and what they are given of the machine.
+
+No I/O here.
+"""
+
+from __future__ import annotations
+
+from launcher.job import entry, places, quantities
+from launcher.job.environment import environment
+from launcher.job.names import Names
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from launcher.job.description import Job
+
+    Json = dict[str, Any]
+
+NODE, PSERVER, TRAINER = "node", "pserver", "trainer"
+USER = 10001  # any number but 0 does: the image needs no such user
+GRACE = 60  # above LAUNCHER_GRACE, so that the launcher still has time for its last words
+
+
+def template(job: Job, role: str, labels: Json) -> Json:
+    """Return the pods of one role."""
+    found_by = {"paddle-job-pserver": job.job_name} if role == PSERVER else {"paddle-job": job.job_name}
+    return {"metadata": {"labels": {**labels, **found_by}}, "spec": _pod(job, role)}
+
+
+def _pod(job: Job, role: str) -> Json:
+    pull = {"imagePullSecrets": [{"name": job.registry}]} if job.registry else {}
+    return {
+        # Not OnFailure: it counts the restarts of all pods together, and deletes their logs when it gives up.
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": GRACE,
+        "subdomain": Names(job.job_name, job.together).service,
+        # Nobody in the pod has any business with the API: no token, no Role, nothing to steal.
+        "automountServiceAccountToken": False,
+        # Without this a Service named `launcher` would put LAUNCHER_PORT=tcp://... into every pod of the namespace.
+        "enableServiceLinks": False,
+        **pull,
+        "tolerations": [_briefly("not-ready"), _briefly("unreachable")],
+        "securityContext": _user(job),
+        "volumes": [*_volumes(job), *_own_volumes()],
+        "containers": [_container(job, role)],
+    }
+
+
+def _briefly(trouble: str) -> Json:
+    """Return the toleration of a node's trouble for 30 s; by default a dead node's pod counts as running for 300."""
+    key = f"node.kubernetes.io/{trouble}"
+    return {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 30}
+
+
+def _user(job: Job) -> Json:
+    seccomp = {"seccompProfile": {"type": "RuntimeDefault"}}
+    if not job.restricted:
+        return seccomp
+    # fsGroup lets the user write to volumes whose driver can; OnRootMismatch, or every start would walk through them.
+    group = {"fsGroup": USER, "fsGroupChangePolicy": "OnRootMismatch"}
+    return {"runAsNonRoot": True, "runAsUser": USER, "runAsGroup": USER, **group, **seccomp}
+
+
+def _volumes(job: Job) -> list[Json]:
+    found = []
+    for number, volume in enumerate(places.sources(job), 1):
+        if volume.host_path:
+            source: Json = {"hostPath": {"path": volume.host_path}}
+        elif volume.nfs:
+            server, _, path = volume.nfs.partition(":/")
+            source = {"nfs": {"server": server.strip("[]"), "path": f"/{path}"}}
+        else:
+            made = Names(job.job_name, job.together).volume(number)
+            source = {"persistentVolumeClaim": {"claimName": volume.claim or made}}
+        found.append({"name": places.name(number), **source})
+    return found
+
+
+def _own_volumes() -> list[Json]:
+    """Return where the pod itself writes: the root file system is read-only.
+
+    A container's own /dev/shm holds 64 MiB, and a data loader that fills it dies of SIGBUS. What is in ours counts
+    as the container's memory.
+    """
+    shm = {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "512Mi"}}
+    return [shm, {"name": "work", "emptyDir": {}}, {"name": "tmp", "emptyDir": {}}]
+
+
+def _container(job: Job, role: str) -> Json:
+    command = [_literal(word) for word in entry.command(job, serves=role == PSERVER)]
+    variables = environment(job, role)
+    uid = "metadata.labels['batch.kubernetes.io/controller-uid']"
+    return {
+        "name": PSERVER if role == PSERVER else TRAINER,
+        "image": job.runtime_image,
+        "command": command,
+        "env": [
+            *({"name": name, "value": _literal(value)} for name, value in variables.items()),
+            # The gang's key, which other launchers ask the API for.
+            *(
+                [{"name": "LAUNCHER_JOB_UID", "valueFrom": {"fieldRef": {"fieldPath": uid}}}]
+                if role != PSERVER
+                else []
+            ),
+        ],
+        "ports": [{"name": "status", "containerPort": 7170}],
+        **_probes(),
+        "resources": _resources(job, role),
+        "securityContext": _security(job),
+        "volumeMounts": [*_mounts(job), *_own_mounts()],
+    }
+
+
+def _literal(text: str) -> str:
+    """Return a text from which Kubernetes, which expands $(NAME), makes that text."""
+    return text.replace("$", "$$")
+
+
+def _probes() -> Json:
+    """Return the probes, which ask the launcher alone: it answers while it stages, waits, and ends."""
+    alive = {"httpGet": {"path": "/healthz", "port": "status"}}
+    ready = {"httpGet": {"path": "/readyz", "port": "status"}}
+    return {
+        "startupProbe": {**alive, "periodSeconds": 2, "failureThreshold": 60},
+        "livenessProbe": {**alive, "periodSeconds": 10, "timeoutSeconds": 5, "failureThreshold": 6},
+        "readinessProbe": {**ready, "periodSeconds": 5, "timeoutSeconds": 5, "failureThreshold": 2},
+    }
+
+
+def _resources(job: Job, role: str) -> Json:
+    """Return what is asked for; a pod of both roles asks for both.
+
+    No limit on CPU: the slowest rank sets the pace of all, and a throttled one is the slowest. Memory is limited to
+    what was requested, so that a pod that takes too much is the one that is killed.
+    """
+    asked = [(job.cpu_nums, job.memory)] * (role != PSERVER) + [(job.pscpu, job.psmemory)] * (role != TRAINER)
+    cpu = quantities.cores_text(sum(quantities.millicores(cores) for cores, _ in asked))
+    memory = quantities.memory_text(sum(quantities.memory(size) for _, size in asked))
+    gpus = {"nvidia.com/gpu": str(job.gpu_nums)} if job.gpu_nums and role != PSERVER else {}
+    return {"requests": {"cpu": cpu, "memory": memory}, "limits": {"memory": memory, **gpus}}
+
+
+def _security(job: Job) -> Json:
+    if not job.restricted:
+        return {"allowPrivilegeEscalation": False}
+    return {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+
+
+def _mounts(job: Job) -> list[Json]:
+    found = []
+    for each in places.mounts(job):
+        sub = {"subPath": each.volume.sub_path} if each.volume.sub_path else {}
+        read_only = {"readOnly": True} if each.volume.read_only else {}
+        found.append({"name": each.name, "mountPath": each.path, **sub, **read_only})
+    return found
+
+
+def _own_mounts() -> list[Json]:
+    own = {"shm": "/dev/shm", "work": "/work", "tmp": "/tmp"}  # noqa: S108  # a volume of the pod's own
+    return [{"name": name, "mountPath": path} for name, path in own.items()]

@@ -1,0 +1,26 @@
+"""Manifests as YAML for people: in the order of the manifests, no line broken, nothing said by reference."""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+
+def yaml(manifests: Iterable[dict[str, Any]]) -> str:
+    """Return the documents as one text."""
+    import yaml as pyyaml  # type: ignore[import-untyped]  # comes with the kubernetes package, its stubs do not
+
+    class Plain(pyyaml.SafeDumper):  # type: ignore[misc]  # without stubs it is Any
+        """Writes what is there twice twice."""
+
+        def ignore_aliases(self, _: object) -> bool:
+            return True
+
+    text: str = pyyaml.dump_all(
+        manifests, Dumper=Plain, sort_keys=False, width=sys.maxsize, allow_unicode=True, explicit_start=True
+    )
+    return text

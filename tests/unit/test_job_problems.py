@@ -1,0 +1,178 @@
+"""What a job cannot be: each a sentence that names the parameter, all of them at once, and never anything else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from launcher.job import CephFSVolume, JobError, PaddleJob, Volume
+
+RIGHT = {"job_name": "a", "runtime_image": "your-repo/paddle:mypaddle", "entry_point": "python train.py"}
+CLAIM = Volume("/home/jobpath", claim="mfs")
+
+
+def problems(**wrong: Any) -> tuple[str, ...]:  # noqa: ANN401  # whatever a user may say
+    with pytest.raises(JobError) as caught:
+        PaddleJob(**{**RIGHT, **wrong})
+    assert caught.value.code == 1
+    return caught.value.problems
+
+
+@pytest.mark.parametrize(
+    ("wrong", "expected"),
+    [
+        ({"runtime_image": ""}, "runtime_image='': expected an image's name"),
+        ({"runtime_image": "Repo/Paddle"}, "runtime_image='Repo/Paddle': expected"),
+        ({"runtime_image": "a b"}, "runtime_image='a b': expected"),
+        ({"runtime_image": None}, "runtime_image=None: expected"),
+        ({"pservers": 0}, "pservers=0: expected a whole number from 1 to 1000"),
+        ({"trainers": "3"}, "trainers='3': expected a whole number"),
+        ({"trainers": True}, "trainers=True: expected"),
+        ({"gpu_nums": -1}, "gpu_nums=-1: expected a whole number from 0"),
+        ({"passes": 0}, "passes=0: expected a whole number from 1 on"),
+        ({"namespace": "My_Space"}, "namespace='My_Space': expected"),
+        ({"registry": "My Registry"}, "registry='My Registry': expected the name that `paddlectl registry` gave"),
+        ({"datacenter": "a\nb"}, "datacenter='a\\nb': expected a name"),
+        ({"entry_point": ""}, "entry_point='': expected the command that trains"),
+        ({"entry_point": "python 'x"}, 'entry_point="python \'x": expected words quoted as for a shell'),
+        ({"entry_point": "python\0x"}, "entry_point='python\\x00x': expected the command that trains"),
+        ({"entry_point": 7}, "entry_point=7: expected the command that trains"),
+        (
+            {"topology": "t.py", "volumes": CLAIM},
+            "topology='t.py' is for Paddle's v1, entry_point='python train.py' is not",
+        ),
+        (
+            {"topology": "/t.py", "entry_point": "", "volumes": CLAIM},
+            "topology='/t.py': expected the config file's path",
+        ),
+        ({"topology": "../t.py", "entry_point": "", "volumes": CLAIM}, "topology='../t.py': expected"),
+        ({"topology": "t.py", "entry_point": ""}, "Paddle's v1 keeps its passes on a volume"),
+        ({"entry_point": "paddle train --config=a"}, "Paddle's v1 keeps its passes on a volume"),
+        ({"trainer_package_path": "../x", "volumes": CLAIM}, "trainer_package_path='../x': expected a directory"),
+        ({"trainer_package_path": "/pfs/../etc"}, "trainer_package_path='/pfs/../etc': expected a directory"),
+        ({"trainer_package_path": "/"}, "trainer_package_path='/': expected a directory"),
+        ({"trainer_package_path": "."}, "trainer_package_path='.': expected a directory"),
+        ({"trainer_package_path": 7}, "trainer_package_path=7: expected a directory"),
+        ({"trainer_package_path": "x"}, "trainer_package_path='x' is relative, to the job's directory on a volume"),
+        ({"cephfs_volume": "10.0.0.1"}, "cephfs_volume='10.0.0.1': expected a CephFSVolume"),
+        ({"cephfs_volume": CephFSVolume("")}, "monitors_addr='': expected the addresses of Ceph's monitors"),
+        ({"cephfs_volume": CephFSVolume("m:1", path="x")}, "CephFSVolume path='x': expected an absolute path"),
+        (
+            {"cephfs_volume": CephFSVolume("m:1", "admin", "A_b")},
+            "secret_name='A_b': expected the name of a Secret",
+        ),
+        ({"volumes": ("mfs",)}, "volumes has 'mfs': expected a Volume"),
+        ({"volumes": "mfs"}, "volumes has 'mfs': expected a Volume"),
+        (
+            {"volumes": Volume("/v")},
+            "Volume(mount_path='/v') has nothing in it: expected one of claim, host_path, nfs",
+        ),
+        ({"volumes": Volume("/v", claim="a", nfs="b:/c")}, "has claim and nfs: expected one of"),
+        ({"volumes": Volume("v", claim="a")}, "mount_path='v': expected an absolute path"),
+        ({"volumes": Volume("/v/../w", claim="a")}, "mount_path='/v/../w': expected an absolute path"),
+        (
+            {"volumes": Volume("/a:b", claim="a")},
+            "mount_path='/a:b': expected an absolute path without `..` and colons",
+        ),
+        ({"volumes": Volume("/work/", claim="a")}, "mount_path='/work/': the pod has that already"),
+        ({"volumes": Volume("/", claim="a")}, "mount_path='/': the pod has that already"),
+        ({"volumes": Volume("/v", claim="A_b")}, "claim='A_b': expected the name of a PersistentVolumeClaim"),
+        ({"volumes": Volume("/v", claim="a", sub_path="../b")}, "sub_path='../b': expected a relative path"),
+        ({"volumes": Volume("/v", claim="a", sub_path="/b")}, "sub_path='/b': expected a relative path"),
+        ({"volumes": Volume("/v", host_path="b"), "restricted": False}, "host_path='b': expected an absolute path"),
+        ({"volumes": Volume("/v", nfs="b"), "restricted": False}, "nfs='b': expected server:/path"),
+        ({"volumes": Volume("/v", nfs=":/b"), "restricted": False}, "nfs=':/b': expected server:/path"),
+        ({"volumes": Volume("/v", csi={"driver": "d"})}, "lacks volumeHandle: expected what a PersistentVolume says"),
+        ({"volumes": Volume("/v", host_path="/b")}, "against the restricted pod security standard: expected a claim"),
+        ({"volumes": Volume("/v", nfs="b:/c")}, "against the restricted pod security standard: expected a claim"),
+        (
+            {"volumes": (CLAIM, Volume("/home/jobpath/", claim="b"))},
+            "mount_path='/home/jobpath' is given to two volumes",
+        ),
+        (
+            {
+                "volumes": (
+                    Volume("/v", csi={"driver": "d", "volumeHandle": "h"}),
+                    Volume("/w", csi={"driver": "d", "volumeHandle": "h", "fsType": "ext4"}),
+                )
+            },
+            "volumeHandle 'h' is two volumes'",
+        ),
+        ({"job_path": "/jobs"}, "job_path='/jobs': expected a directory on a volume of the job"),
+        (
+            {"job_path": "/home/jobpath/../x", "volumes": CLAIM},
+            "job_path='/home/jobpath/../x': expected a directory on",
+        ),
+        ({"job_path": "/home/jobpath/a b", "volumes": CLAIM}, "expected letters, digits and _ . / - alone"),
+        ({"job_path": "/v/jobs", "volumes": Volume("/v", claim="a", read_only=True)}, "that can be written to"),
+        ({"env": {"TRAINERS": "1"}}, "env has TRAINERS: that is said by trainers"),
+        ({"env": {"A B": "1"}}, "env has 'A B': '1': expected names of letters"),
+        ({"env": {"A": 1}}, "env has 'A': 1: expected names of letters, digits and _, and texts"),
+    ],
+)
+def test_what_cannot_be_is_told_by_its_name(wrong: dict[str, Any], expected: str) -> None:
+    (told,) = problems(**wrong)
+    assert expected in told
+    assert "\n" not in told
+
+
+def test_everything_is_told_at_once() -> None:
+    told = problems(job_name="A_b", runtime_image="", memory="1", cpu_nums=0, entry_point="'", volumes=Volume("v"))
+    starts = ("job_name=", "runtime_image=", "memory=", "cpu_nums=", "entry_point=", "Volume(", "mount_path=")
+    assert [each.startswith(start) for each, start in zip(told, starts, strict=True)] == [True] * len(starts)
+
+
+@pytest.mark.parametrize(
+    "right",
+    [
+        {"volumes": Volume("/v", claim="a"), "trainer_package_path": "x/y"},
+        {"volumes": Volume("/v", nfs="[fd00::1]:/x"), "restricted": False},
+        {"volumes": Volume("/v", claim="a.b-c", read_only=True), "trainer_package_path": "/v/x"},
+        {"runtime_image": "localhost:5000/a/b@sha256:0123"},
+        {"runtime_image": "paddle"},
+        {"entry_point": "paddle train --config=a", "volumes": CLAIM},
+        {"env": {"LAUNCHER_STALL_TIMEOUT": "600", "_x1": ""}},
+        {"job_path": "/home/jobpath", "volumes": CLAIM},
+    ],
+)
+def test_what_can_be_is_taken(right: dict[str, Any]) -> None:
+    assert PaddleJob(**{**RIGHT, **right}).manifests()
+
+
+THINGS = st.none() | st.booleans() | st.integers(-2, 2000) | st.floats() | st.text(max_size=12)
+FIELDS = (
+    *("job_name", "entry_point", "runtime_image", "memory", "cpu_nums", "gpu_nums", "pservers", "trainers", "pscpu"),
+    *("psmemory", "trainer_package_path", "namespace", "topology", "passes", "registry", "datacenter", "job_path"),
+    *("volumes", "cephfs_volume"),
+)
+
+
+def told(said: dict[str, Any]) -> tuple[str, ...]:
+    """Return the sentences about a job, none where it is one; nothing else may come."""
+    try:
+        text = str(PaddleJob(**{**RIGHT, **said}))
+    except JobError as error:
+        return error.problems or ("nothing",)
+    assert text.startswith("---\napiVersion: batch/v1\nkind: Job\n")
+    return ()
+
+
+@given(st.fixed_dictionaries({}, optional=dict.fromkeys(FIELDS, THINGS)))
+def test_anything_is_a_job_or_sentences(said: dict[str, Any]) -> None:
+    found = told(said)
+    assert "nothing" not in found
+    assert not any("\n" in each for each in found)
+
+
+PATHS = st.sampled_from(["/v", "/v/", "v", "/work", "/a/b", "/a:b", "", "/home/x@y"]) | st.text("/.ab", max_size=6)
+
+
+@given(PATHS, PATHS, st.text(":/ab.", max_size=6), PATHS, PATHS, st.booleans())
+def test_any_volume_is_one_or_sentences(
+    mount: str, host: str, nfs: str, sub: str, job_path: str, read_only: bool
+) -> None:
+    volume = Volume(mount, host_path=host, nfs=nfs, sub_path=sub, read_only=read_only)
+    assert "nothing" not in told({"volumes": (volume, CLAIM), "job_path": job_path, "restricted": False})
