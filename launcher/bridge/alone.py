@@ -14,6 +14,8 @@ from launcher.bridge.native import Untyped
 class Alone:
     """What a network needs of its parameters, where one process holds them."""
 
+    elsewhere: frozenset[str] = frozenset()  # the tables that this process does not have
+
     def __init__(self) -> None:
         self._paddle = native.paddle()
         self._numpy = native.module("numpy")

@@ -20,7 +20,7 @@ Barriers are the launcher's (`launcher.here`): Paddle's own, gloo's, hang or cra
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ from launcher.bridge.place import Place
 from launcher.bridge.servers import Servers
 
 
-def _nothing(_batch: int, _size: int, _cost: float) -> None:
+def _nothing(_batch: int, _size: int, _cost: float, *_also: float) -> None:
     pass
 
 
@@ -46,17 +46,19 @@ class Session:
 
     def __init__(self, place: Place, output: str = "output", seed: int = 1) -> None:
         self.place = place
-        self._output = Path(output).absolute() if place.alone else passes.safe(output)
+        self._output = Path(output).absolute() if place.alone or place.serves else passes.safe(output)
         self.parameters = Alone() if place.alone else Servers(place)
         self.paddle = native.paddle()
+        self._numpy = native.module("numpy")
         self.paddle.seed(seed)
         self._executor = self.paddle.static.Executor(self.paddle.CPUPlace())
         self._forward: dict[tuple[str, ...], Any] = {}
 
-    def embedding(self, ids: Untyped, rows: int, dim: int, name: str, spread: float = 0.05) -> Untyped:
+    def embedding(self, ids: Untyped, rows: int, dim: int, name: str | None = None, spread: float = 0.05) -> Untyped:
         """Return a column of vectors for ids of any number of columns, as [-1, columns, dim].
 
-        A row begins within the spread; on servers the first number of each begins at 0.
+        A row begins within the spread; on servers the first number of each begins at 0. Without a name of its own the
+        table is called `embedding_0.w_0` and so on, as Paddle calls those that it makes itself.
         """
         initial = self.paddle.nn.initializer.Uniform(-spread, spread)
         attributes = self.paddle.ParamAttr(name=name, initializer=initial)
@@ -67,6 +69,7 @@ class Session:
     def minimize(self, cost: Untyped, learning_rate: float) -> None:
         """Say what is to become small; the network is complete by now."""
         self._cost = cost
+        self.names = tuple(each.name for each in self._program().all_parameters())
         self.parameters.minimize(cost, learning_rate)
 
     def serve(self) -> None:
@@ -99,32 +102,34 @@ class Session:
         self,
         number: int,
         feeds: Iterable[Mapping[str, Any]],
-        after: Callable[[int, int, float], None] = _nothing,
+        after: Callable[..., None] = _nothing,
         cost: Untyped = None,
+        also: Sequence[Untyped] = (),
     ) -> float:
         """Train one pass over feeds and return the mean cost, by sample; `after` hears of each batch.
 
-        `cost` is what is told, where that is not quite what becomes small (a penalty left out).
+        `cost` is what is told, where that is not quite what becomes small (a penalty left out); `after` is given its
+        mean over the batch, and then those of whatever else is named by `also`.
         """
-        shown = self._cost if cost is None else cost
+        shown = (self._cost if cost is None else cost, *also)
         total, samples = 0.0, 0
         for batch, feed in enumerate(feeds, start=1):
             size = len(next(iter(feed.values())))
-            mean = self._step(feed, shown)
+            mean, *others = self._step(feed, shown)
             if not math.isfinite(mean):
                 raise Failure(
                     DATA, f"the cost is {mean} in pass {number}, batch {batch}: is the learning rate too high?"
                 )
             total, samples = total + mean * size, samples + size
-            after(batch, size, mean)
+            after(batch, size, mean, *others)
         if not samples:
             raise Failure(DATA, f"trainer {self.place.rank} has no batch in pass {number}: its data is empty")
         return total / samples
 
-    def _step(self, feed: Mapping[str, Any], shown: Untyped) -> float:
+    def _step(self, feed: Mapping[str, Any], shown: Sequence[Untyped]) -> list[float]:
         self.parameters.pull()
-        (found,) = self._executor.run(self._program(), feed=dict(feed), fetch_list=[shown])
-        return float(found.reshape(-1)[0])
+        found = self._executor.run(self._program(), feed=dict(feed), fetch_list=list(shown))
+        return [float(each.reshape(-1)[0]) for each in found]
 
     def _program(self) -> Untyped:
         return self.paddle.static.default_main_program()  # another one after `minimize`
@@ -145,6 +150,13 @@ class Session:
         known = {name: value for name, value in feed.items() if program.global_block().has_var(name)}
         found: Sequence[Any] = self._executor.run(program, feed=known, fetch_list=list(names))
         return found
+
+    def held(self) -> Iterator[tuple[str, Any]]:
+        """Yield the name and the values of each parameter that this process has: on servers those of the layers."""
+        scope = self.paddle.static.global_scope()
+        for name in self.names:
+            if name not in self.parameters.elsewhere:
+                yield name, self._numpy.array(scope.find_var(name).get_tensor())
 
     def save(self, number: int, beside: Callable[[Path, Mapping[str, Any]], None] = _nobody) -> None:
         """Save a pass, complete with `done`, once all trainers are here; `beside` may add files of its own."""

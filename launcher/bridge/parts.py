@@ -6,9 +6,12 @@ A sparse line is: id, five counts, the first weight, its four numbers of Adam, t
 from __future__ import annotations
 
 import gzip
+import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 from launcher.bridge import native
 from launcher.bridge.failure import DATA, Failure
@@ -16,6 +19,7 @@ from launcher.bridge.failure import DATA, Failure
 ALONE = "parameters.npz"  # what a training without pservers writes
 FIRST = 6
 OTHERS = 11
+BLOCK = 1 << 20
 
 
 def parameters(directory: Path, facts: Mapping[str, Any], sparse: bool = True) -> dict[str, Any]:
@@ -25,7 +29,7 @@ def parameters(directory: Path, facts: Mapping[str, Any], sparse: bool = True) -
     """
     numpy = native.module("numpy")
     if not facts.get("pservers"):
-        with numpy.load(directory / ALONE) as found:
+        with _readable(directory / ALONE), numpy.load(directory / ALONE) as found:
             return dict(found)
     values: dict[str, Any] = {}
     for table, told in facts["tables"].items():
@@ -65,8 +69,25 @@ def dense(table: Path) -> list[float]:
     return [float(words[0]) for _, words in _lines(table)]
 
 
+def check(directory: Path) -> None:
+    """Read every part of a pass to its end: a pserver that cannot read one goes on without it, and says nothing."""
+    for path in sorted(directory.glob("*/part-*")):
+        with _readable(path), gzip.open(path) as part:
+            while part.read(BLOCK):
+                pass
+
+
 def _lines(table: Path) -> Iterator[tuple[str, list[str]]]:
     for path in sorted(table.glob("part-*")):
-        with gzip.open(path, "rt") as lines:
+        with _readable(path), gzip.open(path, "rt") as lines:
             for number, line in enumerate(lines, start=1):
                 yield f"{path}:{number}", line.split()
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Say of what is compressed, and cannot be read, that it is torn; it may have its size."""
+    try:
+        yield
+    except (OSError, EOFError, ValueError, zlib.error, BadZipFile) as error:
+        raise Failure(DATA, f"{path} cannot be read: {error}: remove this pass, or go on from another") from None

@@ -41,6 +41,11 @@ class Servers:
         self._tables: dict[str, tuple[int, int]] = {}
 
     @property
+    def elsewhere(self) -> frozenset[str]:
+        """The tables that this process does not have."""
+        return frozenset(self._tables)
+
+    @property
     def shards(self) -> int:
         """The files of a sparse table: as many on each pserver, since one without any dies of SIGFPE in a load."""
         count = len(self._place.pservers)
@@ -48,6 +53,8 @@ class Servers:
 
     def embedding(self, ids: Untyped, rows: int, dim: int, attributes: Untyped) -> Untyped:
         """Return the vectors of a column of ids."""
+        name = self._paddle.utils.unique_name.generate("embedding")  # counted where one trains alone, too
+        attributes.name = attributes.name or f"{name}.w_0"
         self._tables[attributes.name] = (rows, dim)
         return self._paddle.static.nn.sparse_embedding(ids, size=[rows, dim], param_attr=attributes)
 
@@ -70,7 +77,7 @@ class Servers:
     def serve(self) -> None:
         """Serve until trainer 0 says that all is done."""
         endpoint = self._place.pservers[self._place.rank]
-        _check_port(endpoint)
+        check_port(endpoint)
         with native.quiet():
             self._fleet.init_server()
             self._fleet.run_server()
@@ -108,6 +115,7 @@ class Servers:
     def load(self, directory: Path, facts: Mapping[str, Any]) -> None:
         """Let the pservers read what as many of them have written."""
         passes.check_same(directory, facts, self._facts())
+        parts.check(directory)
         self._runtime._worker.load_model(str(passes.safe(str(directory))), 0)
         self.pull()
         scope = self._paddle.static.global_scope()
@@ -178,7 +186,7 @@ def _await_close(endpoint: str) -> None:
         time.sleep(LOOK_AGAIN)
 
 
-def _check_port(endpoint: str) -> None:
+def check_port(endpoint: str) -> None:
     """See that the port is free: a pserver that cannot have it ends with 0 at once."""
     host, _, port = endpoint.rpartition(":")
     try:

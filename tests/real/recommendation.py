@@ -6,7 +6,7 @@ import math
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
@@ -31,22 +31,43 @@ ENVIRONMENT = {
 
 @contextmanager
 def training(
-    python: Path, top: Path, number: int, data: tuple[str, ...] = (), env: Mapping[str, str] | None = None
+    python: Path,
+    top: Path,
+    number: int,
+    *flags: str,
+    data: Sequence[str] = (),
+    nodes: int = NODES,
+    env: Mapping[str, str] | None = None,
+    replaceable: bool = False,
 ) -> Iterator[Gang]:
-    """Start three nodes, each a pserver and a trainer, on data that is made if there is none yet."""
+    """Start nodes, each a pserver and a trainer, on data that is made if there is none yet.
+
+    Replaceable ones are pods of the scripted API's, where the launcher is process 1.
+    """
+    make_data(top, *data)
+    command = (str(python), str(EXAMPLE / "train.py"), f"--passes={number}", *flags)
+    environ = {**ENVIRONMENT, **(env or {})}
+    with gang(nodes, top, command=command, env=environ, api=replaceable, process_one=replaceable) as g:
+        yield g
+
+
+def make_data(top: Path, *flags: str) -> Path:
+    """Make the job's shards unless they are there, and return the job's directory."""
     job = top / "volume" / JOB
     if not (job / "0").exists():
-        words = (sys.executable, str(EXAMPLE / "make_data.py"), str(job), f"--shards={NODES}", *data)
+        words = (sys.executable, str(EXAMPLE / "make_data.py"), str(job), f"--shards={NODES}", *flags)
         subprocess.run(words, check=True, capture_output=True)
-    command = (str(python), str(EXAMPLE / "train.py"), f"--passes={number}")
-    with gang(NODES, top, command=command, env={**ENVIRONMENT, **(env or {})}) as g:
-        yield g
+    return job
 
 
 def errors(g: Gang, rank: int = 0) -> dict[int, float]:
     """Return the RMSE by pass, as a trainer told it, the last word of each."""
-    found = PASS.findall((g.output / f"node_{rank}" / "train.log").read_text())
-    return {int(number): float(rmse) for number, rmse in found}
+    return told((g.output / f"node_{rank}" / "train.log").read_text())
+
+
+def told(log: str) -> dict[int, float]:
+    """Return the RMSE by pass that a log tells of."""
+    return {int(number): float(rmse) for number, rmse in PASS.findall(log)}
 
 
 def constant(g: Gang) -> float:
@@ -71,6 +92,16 @@ def child_codes(g: Gang) -> list[tuple[str, int]]:
 def await_pass(g: Gang, number: int, timeout: float = 150) -> None:
     """Wait until this pass is complete on the volume: the trainers are in the next one."""
     g.wait(lambda: number in complete(g), timeout)
+
+
+def await_step(g: Gang, number: int, step: int, timeout: float = 150) -> None:
+    """Wait until trainer 0 is in the middle of this pass."""
+    g.wait(lambda: _reached(g, number, step), timeout)
+
+
+def _reached(g: Gang, number: int, step: int) -> bool:
+    told = g.launcher(0).status().get("marks", {}).get("progress", {})
+    return (told.get("pass", -1), told.get("step", 0)) >= (number, step)
 
 
 def _scores(job: Path, name: str) -> Iterator[float]:

@@ -27,7 +27,7 @@ from tests.support.account import IN_A_POD, LAY_OUT, need_mounts
 from tests.support.apiserver import ApiServer, serving
 from tests.support.launchers import STATUS_PORT, Launcher
 from tests.support.leftovers import check
-from tests.support.lives import Lives, need_namespace
+from tests.support.lives import LAUNCHER, Lives, need_namespace
 from tests.support.pods import JOB, UID, pod
 from tests.support.script import WORKER, told, write
 from tests.support.script import Fault as Fault
@@ -200,7 +200,9 @@ class Gang:
         env = {**self._environ(place, address, work), **self.env, **self.env_of.get(place, {})}
         before = (*IN_A_POD, LAY_OUT, str(self.account)) if self.api else ()
         process_one = self.process_one
-        life = self.lives.start(*self.command, env=env, process_one=process_one, before=before)
+        # Words that begin with flags are v1's: there is no command.
+        words = LAUNCHER if "".join(self.command[:1]).startswith("--") else (*LAUNCHER, "--")
+        life = self.lives.start(*self.command, env=env, process_one=process_one, before=before, launcher=words)
         launcher = Launcher(life, address, name, f"uid-of-{name}", work, self._role(place))
         self.places[place : place + 1] = [launcher]
         self.all.append(launcher)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -159,6 +161,35 @@ def test_part_files_are_read_back(tmp_path: Path) -> None:
     with pytest.raises(Failure, match=r"part-000-00000.gz:2: 15 numbers: expected those of a vector of 8"):
         dict(parts.vectors(tmp_path, 8))
     assert parts.dense(tmp_path) == [48.0, 7.0]
+
+
+@pytest.mark.parametrize("tear", ["not gzip", "cut short", "another sum"])
+def test_a_part_that_cannot_be_read_is_told_though_its_size_is_right(tmp_path: Path, tear: str) -> None:
+    part = tmp_path / "000" / "part-000-00000.gz"
+    part.parent.mkdir()
+    whole = gzip.compress(b"48 0 0 25.8 258 0 -0.5 1 2 3 4\n")
+    part.write_bytes(whole)
+    parts.check(tmp_path)
+    torn = {"not gzip": b"?" * len(whole), "cut short": whole[:-9], "another sum": whole[:-8] + bytes(8)}
+    part.write_bytes(torn[tear])
+    for reads in (partial(parts.check, tmp_path), partial(parts.dense, part.parent)):
+        with pytest.raises(Failure, match=f"{part} cannot be read") as caught:
+            reads()
+        assert caught.value.code == 65
+
+
+@pytest.mark.parametrize("code", [0, 65])
+def test_a_program_that_failed_leaves_at_once_with_all_that_it_said(code: int) -> None:
+    """Another one clears up: the crash stands for that of Paddle's threads."""
+    script = f"""
+import atexit, os
+from launcher.bridge import failure
+atexit.register(os._exit, 139)
+print("said")
+failure.leave({code})
+"""
+    ended = subprocess.run((sys.executable, "-c", script), capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (code or 139, "said\n")
 
 
 def test_how_a_program_ends(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,164 @@
+"""A config: the Python file that says what `paddle train` trains and what `paddle pserver` holds.
+
+    batch_size = 256                 # optional: samples a step
+    learning_rate = 1e-3             # optional
+    def data(): ...                  # optional: called once, in trainers only; the others are handed what it returns
+    def network(session, data): ...  # returns a Network; data is None in a pserver: no layer's shape may depend on it
+    def train(data, number, place):  # yields the feeds of a pass for this trainer: dicts of arrays by input
+    def test(data): ...              # optional: yields held-out feeds
+
+It is executed with its own directory first on sys.path. What it does wrong is told with its file and line.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from launcher import here
+from launcher.bridge.failure import DATA, SETTINGS, Failure
+from launcher.bridge.place import Place
+
+Untyped = Any  # Paddle has no types
+NAME = "paddle_config"  # of the module: no other has it, whatever the file is called
+FUNCTIONS = {"network": True, "train": True, "data": False, "test": False}  # and whether it has to be there
+NUMBERS = {"batch_size": 256, "learning_rate": 1e-3}
+
+
+@dataclass(frozen=True)
+class Network:
+    """What a config's network has for the trainer: means over a batch, each a tensor of one number."""
+
+    inputs: Sequence[str]  # in the order in which the log tells them
+    cost: Untyped  # what is to become small
+    shown: Untyped = None  # what is told as cost, where that is not quite the same
+    evaluators: Mapping[str, Untyped] = field(default_factory=dict)  # what is told beside it
+
+    @property
+    def told(self) -> Untyped:
+        """What is told as cost."""
+        return self.cost if self.shown is None else self.shown
+
+
+@dataclass(frozen=True)
+class Config:
+    """A config, executed and found to have all that it needs."""
+
+    path: Path
+    said: Mapping[str, Any]
+
+    @property
+    def learning_rate(self) -> float:
+        """The step of Adam."""
+        return float(self.said.get("learning_rate", NUMBERS["learning_rate"]))
+
+    @property
+    def tests(self) -> bool:
+        """Whether it has held-out data."""
+        return self.said.get("test") is not None
+
+    def data(self) -> Untyped:
+        """Return what its `data` reads, None without one."""
+        with self._blamed("data", DATA):
+            return self.said["data"]() if self.said.get("data") else None
+
+    def network(self, session: Untyped, data: Untyped) -> Network:
+        """Return its network, in this session's program."""
+        with self._blamed("network", SETTINGS):
+            made = self.said["network"](session, data)
+        if not isinstance(made, Network):
+            raise Failure(
+                SETTINGS,
+                f"{self.path}: network() returned {_kind(made)}: expected a launcher.bridge.config.Network",
+            )
+        return made
+
+    def train(self, data: Untyped, number: int, place: Place) -> Iterator[Mapping[str, Any]]:
+        """Yield the feeds of a pass."""
+        return self._feeds("train", lambda: self.said["train"](data, number, place))
+
+    def test(self, data: Untyped) -> Iterator[Mapping[str, Any]]:
+        """Yield the held-out feeds, none without `test`."""
+        return self._feeds("test", lambda: self.said["test"](data) if self.tests else ())
+
+    def _feeds(self, name: str, made: Callable[[], Iterable[Mapping[str, Any]]]) -> Iterator[Mapping[str, Any]]:
+        with self._blamed(name, DATA):
+            feeds = iter(made())
+        while True:
+            with self._blamed(name, DATA):
+                feed = next(feeds, None)
+            if feed is None:
+                return
+            if not isinstance(feed, Mapping) or not feed:
+                told = f"{self.path}: {name}() yielded {_kind(feed)}"
+                raise Failure(DATA, f"{told}: expected a dict of arrays by input")
+            yield feed
+
+    @contextmanager
+    def _blamed(self, name: str, code: int) -> Iterator[None]:
+        with _blamed(self.path, f"{name}(): ", code):
+            yield
+
+
+def load(path: Path) -> Config:
+    """Execute a config and return it; whatever it lacks is told at once."""
+    path = path.absolute()
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise Failure(SETTINGS, f"the config {path} cannot be read: {error.strerror}") from None
+    module = ModuleType(NAME)
+    module.__file__ = str(path)
+    sys.modules[NAME] = module  # dataclasses look there
+    sys.path.insert(0, str(path.parent))
+    with _blamed(path, "", SETTINGS):
+        exec(compile(text, str(path), "exec"), module.__dict__)  # noqa: S102  # a config is a program
+    wrong = _problems(vars(module))
+    if wrong:
+        raise Failure(SETTINGS, "\n".join(f"{path}: {each}" for each in wrong))
+    return Config(path, vars(module))
+
+
+def _problems(said: Mapping[str, Any]) -> list[str]:
+    wrong = []
+    for name, needed in FUNCTIONS.items():
+        if name not in said and needed:
+            wrong.append(f"there is no function {name}: every config has network(session, data) and train(...)")
+        elif said.get(name) is not None and not callable(said[name]):
+            wrong.append(f"{name} is {_kind(said[name])}: expected a function")
+    for name, number in NUMBERS.items():
+        value = said.get(name, number)
+        if isinstance(value, bool) or not isinstance(value, (type(number), int)) or not 0 < value < float("inf"):
+            wrong.append(f"{name} is {value!r}: expected a number above 0, as {number:g}")
+    return wrong
+
+
+@contextmanager
+def _blamed(path: Path, what: str, code: int) -> Iterator[None]:
+    """Turn whatever a config raises into a sentence with its file and line."""
+    try:
+        yield
+    except (Failure, here.GenerationEnded):
+        raise
+    except SyntaxError as error:
+        where = f"{error.filename or path}:{error.lineno or 0}"
+        raise Failure(code, f"{where}: {what}this is no Python: {error.msg}") from None
+    except (Exception, SystemExit) as error:  # a config that exits would end this with 0
+        raise Failure(code, f"{_where(error, path)}: {what}{type(error).__name__}: {error}") from None
+
+
+def _where(error: BaseException, path: Path) -> str:
+    """Return file and line of the innermost call in the config's own directory."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [each for each in frames if Path(each.filename).parent == path.parent]
+    return f"{own[-1].filename}:{own[-1].lineno}" if own else str(path)
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"

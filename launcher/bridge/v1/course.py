@@ -1,0 +1,79 @@
+"""What is told of a pass while it runs: means by sample, of the whole pass and since the last line.
+
+No I/O here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Sums over samples: of the cost first, then of each evaluator."""
+
+    samples: int = 0
+    sums: tuple[float, ...] = ()
+
+    def plus(self, samples: int, means: Sequence[float]) -> Sums:
+        """Return these and a batch's, of which the means are known."""
+        before = self.sums or (0.0,) * len(means)
+        sums = tuple(old + mean * samples for old, mean in zip(before, means))  # noqa: B905  # Python 3.8
+        return Sums(self.samples + samples, sums)
+
+    @property
+    def means(self) -> tuple[float, ...]:
+        """The mean cost, then each evaluator's."""
+        return tuple(each / self.samples for each in self.sums)
+
+
+def together(all_sums: Iterable[Sums]) -> Sums:
+    """Return the sums of several trainers as one."""
+    found = [each for each in all_sums if each.samples]
+    sums = zip(*(each.sums for each in found))  # noqa: B905  # Python 3.8
+    return Sums(sum(each.samples for each in found), tuple(map(sum, sums)))
+
+
+@dataclass
+class Course:
+    """A pass so far."""
+
+    number: int
+    evaluators: tuple[str, ...]
+    batches: int = 0
+    whole: Sums = Sums()
+    lately: Sums = Sums()
+
+    def add(self, batch: int, samples: int, means: Sequence[float]) -> None:
+        """Take a batch."""
+        self.batches = batch
+        self.whole, self.lately = self.whole.plus(samples, means), self.lately.plus(samples, means)
+
+    def line(self) -> str:
+        """Return what is told now and then, and begin anew with what is told as current."""
+        cost, *values = self.whole.means
+        current, *current_values = self.lately.means
+        self.lately = Sums()
+        told = f" Batch={self.batches} samples={self.whole.samples} AvgCost={cost:.6g} CurrentCost={current:.6g}"
+        return told + evaluated(self.evaluators, values) + evaluated(self.evaluators, current_values, "CurrentEval")
+
+    def end(self) -> str:
+        """Return what is told at the end."""
+        cost, *values = self.whole.means
+        told = f" Pass={self.number} Batch={self.batches} samples={self.whole.samples} AvgCost={cost:.6g}"
+        return told + evaluated(self.evaluators, values)
+
+
+def tested(sums: Sums, evaluators: Sequence[str]) -> str:
+    """Return what is told of held-out samples."""
+    if not sums.samples:
+        return " Test samples=0"
+    cost, *values = sums.means
+    return f" Test samples={sums.samples} cost={cost:.6g}" + evaluated(evaluators, values)
+
+
+def evaluated(names: Sequence[str], values: Sequence[float], title: str = "Eval") -> str:
+    """Return the evaluators' values as v1 told them, nothing where there are none."""
+    told = " ".join(f"{name}={value:.6g}" for name, value in zip(names, values))  # noqa: B905  # Python 3.8
+    return f" {title}: {told}" if told else ""

@@ -1,0 +1,41 @@
+"""Parameters by the names and in the files of v1, for whoever reads those: a pass's directory has them besides.
+
+A file is a header, format 0, bytes of a number and how many there are, and the numbers.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+HEADER = struct.Struct("<iIQ")
+AUTOMATIC = re.compile(r"(?P<layer>[a-z_]\w*_\d+)\.(?P<kind>[wb])_(?P<number>\d+)")
+OWN = re.compile(r"(?P<layer>[\w-]+)\.(?P<kind>[wb])_(?P<number>\d+)")
+LAYERS = {"fc": "fc_layer", "conv2d": "conv"}  # what v1 called otherwise
+
+
+def v1_name(name: str) -> str:
+    """Return what v1 would call a parameter; one that was named by itself keeps its name."""
+    if found := AUTOMATIC.fullmatch(name):
+        kind, _, number = found["layer"].rpartition("_")
+        return f"___{LAYERS.get(kind, kind)}_{number}__{_suffix(found)}"
+    if found := OWN.fullmatch(name):
+        return f"_{found['layer']}{_suffix(found)}"
+    return name
+
+
+def _suffix(found: re.Match[str]) -> str:
+    if found["kind"] == "b":
+        return ".wbias" if found["number"] == "0" else f".wbias{found['number']}"
+    return f".w{found['number']}"
+
+
+def write(directory: Path, parameters: Mapping[str, Any]) -> None:
+    """Write each parameter, an array of float32, into a file of its v1 name."""
+    for name, values in parameters.items():
+        content = values.astype("<f4", copy=False)
+        header = HEADER.pack(0, content.itemsize, content.size)
+        (directory / v1_name(name)).write_bytes(header + content.tobytes())

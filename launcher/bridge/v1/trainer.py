@@ -1,0 +1,137 @@
+"""`paddle train`: trains the config's network on its data, tells how it goes, and saves the passes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from launcher import here
+from launcher.bridge import config as configs
+from launcher.bridge import parts, passes
+from launcher.bridge.config import Config, Network
+from launcher.bridge.engine import Session
+from launcher.bridge.failure import SETTINGS, Failure
+from launcher.bridge.v1 import course, names, seat
+from launcher.bridge.v1.course import Course, Sums
+from launcher.bridge.v1.flags import Flags
+from launcher.bridge.v1.log import Log
+
+
+def train(flags: Flags, log: Log) -> None:
+    """Train every pass, with all other trainers."""
+    if not flags.config:
+        raise Failure(SETTINGS, "--config is not given: expected --config=FILE, a Python file with the network")
+    place = seat.trainer(flags, os.environ)
+    if flags.trainer_count > 1 and not os.environ.get("OMP_NUM_THREADS"):
+        log.tell(f"--trainer_count={flags.trainer_count}: one thread computes; OMP_NUM_THREADS is for more of them")
+    session = Session(place, flags.save_dir)
+    config = configs.load(Path(flags.config))
+    directory = _first(flags)
+    data = config.data()
+    network = config.network(session, data)
+    log.tell(f"The input order is [{', '.join(network.inputs)}]")
+    log.tell(f"The output order is [{network.told.name}]")
+    log.tell("trainer mode: Normal")
+    for number, (host, port) in enumerate(_doors(place.pservers, flags)):
+        log.tell(f"pserver {number} {host}:{port}")
+    session.minimize(network.cost, config.learning_rate)
+    log.tell(f"Initing parameters from {directory}.." if directory else "Initing parameters..")
+    session.begin(directory)
+    log.tell("Init parameters done.")
+    training = Training(flags, log, session, config, network, data)
+    try:
+        for number in range(flags.start_pass, flags.num_passes):
+            training.run(number)
+        session.finish()
+    finally:
+        log.end_dots()
+
+
+@dataclass
+class Training:
+    """All that a pass needs."""
+
+    flags: Flags
+    log: Log
+    session: Session
+    config: Config
+    network: Network
+    data: Any
+
+    def run(self, number: int) -> None:
+        """Train, test and save one pass."""
+        place, flags = self.session.place, self.flags
+        self.course = Course(number, tuple(self.network.evaluators))
+        feeds = self.config.train(self.data, number, place)
+        cost = self.session.learn(number, feeds, self._heard, self.network.told, tuple(self._evaluators))
+        self.session.together(f"pass-{number}")
+        self.log.tell(self.course.end())
+        here.progress(pass_=number, cost=cost)
+        if self.config.tests:
+            self._test(number)
+        if flags.save_dir and ((number + 1) % flags.saving_period == 0 or number + 1 == flags.num_passes):
+            self.session.save(number, beside=self._by_v1_names)
+
+    @property
+    def _evaluators(self) -> tuple[Any, ...]:
+        return tuple(self.network.evaluators.values())
+
+    def _heard(self, batch: int, samples: int, *means: float) -> None:
+        """Tell of a batch whatever it is time for."""
+        flags, log = self.flags, self.log
+        self.course.add(batch, samples, means)
+        here.progress(pass_=self.course.number, step=batch, cost=means[0])
+        if _due(batch, flags.dot_period):
+            log.dot()
+        if _due(batch, flags.log_period):
+            log.tell(self.course.line())
+        if _due(batch, flags.show_parameter_stats_period):
+            for name, values in self.session.held():
+                told = f"avg_abs_val={abs(values).mean():.6g} max_val={abs(values).max():.6g}"
+                log.tell(f" Para={names.v1_name(name)} {told}")
+        if _due(batch, flags.test_period) and self.config.tests:
+            log.tell(course.tested(self._held_out(), self.course.evaluators))
+
+    def _test(self, number: int) -> None:
+        """Tell the cost of all trainers' held-out samples together, while none of them learns."""
+        mine = self._held_out()
+        here.share("held-out", [mine.samples, *mine.sums])
+        here.barrier(f"held-out-{number}")
+        found = [here.get("held-out", rank=rank) for rank in range(self.session.place.trainers)]
+        every = course.together([Sums(samples, tuple(sums)) for samples, *sums in found])
+        self.log.tell(course.tested(every, self.course.evaluators))
+        if every.samples:
+            here.progress(pass_=number, test_cost=every.means[0])
+
+    def _held_out(self) -> Sums:
+        sums = Sums()
+        for feed in self.config.test(self.data):
+            found = self.session.predict(feed, self.network.told, *self._evaluators)
+            sums = sums.plus(len(next(iter(feed.values()))), [float(each.reshape(-1)[0]) for each in found])
+        return sums
+
+    def _by_v1_names(self, directory: Path, facts: Mapping[str, Any]) -> None:
+        found = parts.parameters(directory, facts)
+        names.write(directory, {name: found[name] for name in self.session.names})
+
+
+def _first(flags: Flags) -> str:
+    """Return the pass to go on from, held to be whole; nothing where training begins."""
+    before = str(Path(flags.save_dir) / passes.name_of(flags.start_pass - 1))
+    directory = before if flags.start_pass else flags.init_model_path
+    if directory:
+        passes.read(Path(directory))
+    return directory
+
+
+def _doors(pservers: tuple[str, ...], flags: Flags) -> list[tuple[str, int]]:
+    """Return every pserver's ports, as v1 listed them; all is served by the first."""
+    hosts = [endpoint.rpartition(":")[0] for endpoint in pservers]
+    return [(host, flags.port + number) for host in hosts for number in range(flags.ports_num)]
+
+
+def _due(batch: int, period: int) -> bool:
+    return bool(period) and batch % period == 0

@@ -1,0 +1,144 @@
+"""A config's contract, held where it is loaded and whenever one of its functions is called."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from launcher import here
+from launcher.bridge import config as configs
+from launcher.bridge.config import Config, Network
+from launcher.bridge.failure import DATA, SETTINGS, Failure
+from launcher.bridge.place import Place
+
+NEEDED = "def network(session, data): pass\ndef train(data, number, place): yield {'x': [number, place.rank, data]}\n"
+PLACE = Place(rank=2)
+
+
+@pytest.fixture(autouse=True)
+def _path(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    yield
+    sys.modules.pop(configs.NAME, None)
+
+
+def loaded(tmp_path: Path, text: str) -> Config:
+    path = tmp_path / "trainer_config.py"
+    path.write_text(text)
+    return configs.load(path)
+
+
+def refused(tmp_path: Path, text: str) -> str:
+    with pytest.raises(Failure) as told:
+        loaded(tmp_path, text)
+    assert told.value.code == SETTINGS
+    return str(told.value)
+
+
+def test_the_least_that_a_config_has(tmp_path: Path) -> None:
+    config = loaded(tmp_path, NEEDED)
+    assert config.learning_rate == 1e-3
+    assert config.data() is None
+    assert list(config.train(None, 4, PLACE)) == [{"x": [4, 2, None]}]
+    assert not config.tests
+    assert list(config.test(None)) == []
+
+
+def test_all_that_a_config_may_have(tmp_path: Path) -> None:
+    (tmp_path / "beside_it.py").write_text("rate = 1\n")
+    text = NEEDED + "import beside_it\nlearning_rate = beside_it.rate\nbatch_size = 8\ndef data(): return 'd'\n"
+    config = loaded(tmp_path, text + "def test(data): return [{'x': [data]}]\n")
+    assert config.learning_rate == 1.0
+    assert config.data() == "d"
+    assert list(config.test("d")) == [{"x": ["d"]}]
+    assert config.tests
+
+
+def test_what_it_builds_is_a_network(tmp_path: Path) -> None:
+    text = NEEDED.replace("pass", "return Network(inputs=(session,), cost=data)")
+    text = f"from launcher.bridge.config import Network\n{text}"
+    made = loaded(tmp_path, text).network("x", 7)
+    assert (made.inputs, made.told, made.evaluators) == (("x",), 7, {})
+    assert Network(inputs=(), cost=1, shown=2).told == 2
+    with pytest.raises(Failure, match=r"network\(\) returned None: expected a launcher.bridge.config.Network"):
+        loaded(tmp_path, NEEDED).network(None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "there is no function network: every config has network(session, data) and train(...)"),
+        (NEEDED + "train = 7", "train is a int: expected a function"),
+        (NEEDED + "test = 'x'", "test is a str: expected a function"),
+        (NEEDED + "batch_size = 0", "batch_size is 0: expected a number above 0, as 256"),
+        (NEEDED + "batch_size = 1.5", "batch_size is 1.5: expected"),
+        (NEEDED + "batch_size = True", "batch_size is True: expected"),
+        (NEEDED + "learning_rate = float('nan')", "learning_rate is nan: expected a number above 0, as 0.001"),
+        (NEEDED + "learning_rate = 'x'", "learning_rate is 'x': expected"),
+        (NEEDED + "def so(:\n", "trainer_config.py:3: this is no Python:"),
+        ("\n\nimport what_is_not_there\n", "trainer_config.py:3: ModuleNotFoundError: No module named"),
+        ("def f():\n  return 1 / 0\nf()\n", "trainer_config.py:2: ZeroDivisionError: division by zero"),
+        ("import sys\nsys.exit(0)\n", "trainer_config.py:2: SystemExit: 0"),
+        ("\0", "trainer_config.py:"),
+    ],
+)
+def test_what_it_lacks_is_told_with_its_file(tmp_path: Path, text: str, sentence: str) -> None:
+    assert sentence in refused(tmp_path, text)
+
+
+def test_everything_that_it_lacks_is_told_at_once(tmp_path: Path) -> None:
+    assert len(refused(tmp_path, "batch_size = 0\nlearning_rate = -1\n").splitlines()) == 4
+
+
+def test_a_mistake_in_a_module_beside_it_is_told_there(tmp_path: Path) -> None:
+    (tmp_path / "beside_broken.py").write_text("x = (\n")
+    assert "beside_broken.py:1: this is no Python" in refused(tmp_path, "import beside_broken\n")
+
+
+def test_a_config_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(Failure, match=r"the config .*/none.py cannot be read: No such file") as told:
+        configs.load(tmp_path / "none.py")
+    assert told.value.code == SETTINGS
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "sentence"),
+    [
+        ("def data(): open('nowhere')", DATA, r"py:3: data\(\): FileNotFoundError: .*nowhere"),
+        ("def train(d, n, p): raise KeyError('x')", DATA, r"py:3: train\(\): KeyError: 'x'"),
+        ("def train(d, n, p):\n  yield {'x': 1}\n  raise OSError('torn')", DATA, r"py:5: train\(\): OSError: torn"),
+        ("def train(d, n, p): return 7", DATA, r"train\(\): TypeError: 'int' object is not iterable"),
+        ("def train(d, n, p): yield [1]", DATA, r"train\(\) yielded a list: expected a dict of arrays by input"),
+        ("def train(d, n, p): yield {}", DATA, r"train\(\) yielded a dict: expected a dict"),
+        ("def test(d): yield None, 1", DATA, r"test\(\) yielded a tuple: expected"),
+        ("def network(s, d): return s.none", SETTINGS, r"py:3: network\(\): AttributeError"),
+    ],
+)
+def test_what_goes_wrong_in_its_functions_is_told_with_the_line(
+    tmp_path: Path, text: str, code: int, sentence: str
+) -> None:
+    config = loaded(tmp_path, NEEDED + text)
+
+    def call_all() -> None:
+        config.data()
+        list(config.train(None, 0, PLACE))
+        list(config.test(None))
+        config.network(None, None)
+
+    with pytest.raises(Failure, match=sentence) as told:
+        call_all()
+    assert told.value.code == code
+
+
+def test_a_failure_of_its_own_and_the_end_of_a_generation_pass_through(tmp_path: Path) -> None:
+    text = "from launcher.bridge.failure import Failure\nfrom launcher import here\n" + NEEDED
+    text += "def data(): raise Failure(64, 'mine')\ndef test(d): raise here.GenerationEnded()"
+    config = loaded(tmp_path, text)
+    with pytest.raises(Failure, match="mine") as told:
+        config.data()
+    assert told.value.code == 64
+    with pytest.raises(here.GenerationEnded):
+        list(config.test(None))
