@@ -26,8 +26,9 @@ compose: $(READY) ## of them the image, and docker-compose on a Docker daemon of
 cluster: $(READY) ## of them k8s/ on a real Kubernetes of our own (root, Debian, Go; ten minutes the first time)
 	$(BIN)/pytest tests/cluster $(PYTEST)
 
-faults: $(READY) ## every fault of a gang, for real, as a table of what came of it
+faults: $(READY) ## every fault of a gang, for real, and during a training on Paddle, as tables of what came of it
 	@$(BIN)/python -m tests.process.faults
+	@$(BIN)/python -m tests.real.faults
 
 soak: $(READY) ## 200 gangs under random faults: every one ends in a true verdict with an undisturbed run's result
 	@$(BIN)/python -m tests.soak $(SOAK)

@@ -15,16 +15,19 @@ from pathlib import Path
 from bench import machine
 from bench.data import data
 from bench.death import death
+from bench.desk import desk
 from bench.gang import gang
 from bench.gang_waking import waking
 from bench.idle import idle
 from bench.lives import Ground
 from bench.meet import meet
+from bench.movielens import movielens
 from bench.pump import pump
 from bench.rows import Row
 from bench.start import start
 from bench.stop import stop
 from bench.table import inserted, missed, table
+from bench.training import training
 
 BENCHMARKS: dict[str, Callable[[Ground], tuple[Row, ...]]] = {
     "start": start,
@@ -36,6 +39,9 @@ BENCHMARKS: dict[str, Callable[[Ground], tuple[Row, ...]]] = {
     "pump": pump,
     "idle": idle,
     "data": data,
+    "desk": desk,
+    "training": training,
+    "movielens": movielens,
 }
 PAGE = Path(__file__).with_name("README.md")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from launcher.pod.gang.member import Member
 from launcher.pod.gang.views import Heard
-from launcher.pod.gang.words import Generation, Marks, Phase, Status, Verdict
+from launcher.pod.gang.words import Generation, Phase, Status, Verdict
 from launcher.pod.outcome import Code
 from launcher.pod.settings import Role
 
@@ -24,7 +24,7 @@ class Scribe:
         self._generation = 0
         self._caused = 0
         self._phases: dict[str, Phase] = {}
-        self._marks: dict[str, Marks] = {}
+        self._progress: dict[str, Mapping[str, float | str]] = {}
         self._verdict: Verdict | None = None
 
     def look(self, member: Member, heard: Mapping[str, Heard]) -> None:
@@ -79,9 +79,10 @@ class Scribe:
         if self._phases.get(boot) is not status.phase:
             self._phases[boot] = status.phase
             self._put("phase", generation=status.ready or status.known, **who, phase=str(status.phase))
-        if status.marks.progress and self._marks.get(boot) != status.marks:
-            self._marks[boot] = status.marks
-            facts = dict(status.marks.progress)
+        progress = status.marks.progress
+        if progress and self._progress.get(boot) != progress:
+            self._progress[boot] = progress
+            facts = dict(progress)
             at = {"pass": facts.pop("pass", None), "step": facts.pop("step", None)}
             trainer = {**who, "role": str(Role.TRAINER)}
             self._put("progress", generation=status.ready or status.known, **trainer, **at, metrics=facts)
