@@ -158,6 +158,7 @@ def test_only_the_main_pages_exit() -> None:
         "launcher.pod.__main__",
         "launcher.desk.__main__",
         "launcher.desk.local",
+        "launcher.files.__main__",
         "launcher.report.__main__",
         "launcher.dataset.__main__",
     }
