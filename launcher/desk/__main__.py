@@ -1,0 +1,10 @@
+"""`python -m launcher.desk` is `paddlectl`."""
+
+from __future__ import annotations
+
+import sys
+
+from launcher.desk.paddlectl import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,157 @@
+"""The command line: flags with one dash or two, flags for all verbs before the verb or after it.
+
+No I/O here.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+VERBS = {
+    "commands": "list all command names",
+    "delete": "Delete the specify resource.",
+    "describe": "Show all that is known of a job: ranks, reasons, events.",
+    "doctor": "Look for what could go wrong here, with a remedy for each.",
+    "file": "Simple file operations.",
+    "flags": "describe the top-level flags",
+    "get": "Print resources",
+    "help": "describe subcommands and their syntax",
+    "kill": "Stop the job. -rm will remove the job from history.",
+    "local": "Rehearse on this machine.",
+    "logs": "Print logs of the job.",
+    "registry": "Add registry secret on paddlectl.",
+    "report": "Make the page of a gang's story.",
+    "submit": "Submit job to PaddlePaddle Cloud.",
+    "wait": "Wait until a job is complete, or has failed, or runs.",
+}
+PFS_VERBS = {
+    "cp": "upload or download files",
+    "ls": "List files on PaddlePaddle Cloud",
+    "mkdir": "mkdir directoies on PaddlePaddle Cloud",
+    "rm": "rm files on PaddlePaddle Cloud",
+}
+NAMES = (*VERBS, *PFS_VERBS)
+COMING = ("file", *PFS_VERBS)
+VALUED = ("config", "datacenter", "namespace")
+
+
+class WrongUsage(Exception):
+    """Words that cannot be understood: what is wrong with them, and how they should be."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that raises instead of ending the process."""
+
+    def error(self, message: str) -> NoReturn:
+        """Tell what is wrong, and how it should be."""
+        raise WrongUsage(f"{self.format_usage()}{self.prog}: {message}; `paddlectl help` shows more")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """The words before the verb, the verb, and the words after it."""
+
+    before: tuple[str, ...]
+    verb: str
+    after: tuple[str, ...]
+
+
+def split(words: Sequence[str]) -> Split:
+    """Return the words around the verb, which is the first that is no flag and no flag's value."""
+    at = 0
+    while at < len(words) and words[at].startswith("-"):
+        valued = words[at].lstrip("-") in VALUED
+        at += 2 if valued else 1
+    verb = words[at] if at < len(words) else ""
+    return Split(before=tuple(words[:at]), verb=verb, after=tuple(words[at + 1 :]))
+
+
+def flag(parser: argparse._ActionsContainer, *names: str, **more: object) -> None:
+    """Add a flag that may be said with one dash or with two."""
+    spelled = [f"{dashes}{name}" for name in names for dashes in (("-",) if len(name) == 1 else ("-", "--"))]
+    parser.add_argument(*spelled, dest=names[0].replace("-", "_"), **more)  # type: ignore[arg-type]  # as argparse's
+
+
+def for_all(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that every verb has."""
+    quiet = argparse.SUPPRESS  # so that what is said before the verb is not forgotten after it
+    group = parser.add_argument_group("flags of all commands")
+    flag(group, "config", metavar="FILE", default=quiet, help="the configuration (PADDLE_CONFIG, ~/.paddle/config)")
+    flag(
+        group,
+        "datacenter",
+        metavar="NAME",
+        default=quiet,
+        help="which of its datacenters (PADDLE_DATACENTER, current-datacenter)",
+    )
+    flag(
+        group,
+        "namespace",
+        metavar="NAME",
+        default=quiet,
+        help="the namespace (the datacenter's, the kubeconfig context's)",
+    )
+    flag(group, "q", "quiet", action="store_true", default=quiet, help="results and failures alone")
+    flag(group, "v", "verbose", action="store_true", default=quiet, help="also every request to the API server")
+
+
+def parser_of(
+    verb: str, arguments: Callable[[argparse.ArgumentParser], None], *, summary: str, examples: str
+) -> Parser:
+    """Return the parser of a verb."""
+    parser = Parser(
+        prog=f"paddlectl {verb}",
+        description=summary,
+        epilog=f"examples:\n{examples}" if examples else "",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    arguments(parser)
+    for_all(parser)
+    return parser
+
+
+def top() -> Parser:
+    """Return the parser of the words before the verb."""
+    parser = Parser(
+        prog="paddlectl", add_help=False, allow_abbrev=False, usage="paddlectl <flags> <subcommand> <subcommand args>"
+    )
+    for_all(parser)
+    return parser
+
+
+def usage() -> str:
+    """Return the page that is shown without a verb, as in the seeds."""
+    return (
+        "Usage: paddlectl <flags> <subcommand> <subcommand args>\n\n"
+        f"Subcommands:\n{_listed(VERBS)}\n"
+        f"Subcommands for PFS:\n{_listed(PFS_VERBS)}\n\n"
+        'Use "paddlectl flags" for a list of top-level flags\n'
+    )
+
+
+def _listed(verbs: dict[str, str]) -> str:
+    return "".join(f"\t{name:<16} {summary}\n" for name, summary in verbs.items())
+
+
+def whole(low: int, high: int) -> Callable[[str], int]:
+    """Return a reader of whole numbers."""
+
+    def whole_number(text: str) -> int:
+        if not (text.isdecimal() and len(text) < 10 and low <= int(text) <= high):
+            raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from {low} to {high}")
+        return int(text)
+
+    return whole_number
+
+
+def seconds(text: str) -> int:
+    """Return a duration such as 90, 90s, 10m, 2h in seconds."""
+    units = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+    number, unit = (text[:-1], text[-1]) if text[-1:] in units else (text, "s")
+    if not (number.isdecimal() and len(number) < 9):
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a time such as 90s, 10m or 2h")
+    return int(number) * units[unit]

@@ -1,0 +1,47 @@
+"""What can be done with jobs, for `paddlectl` and for PaddleJob alike: each is found by its name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from launcher.desk import gangs, submitting
+from launcher.desk.logs import logs as logs
+from launcher.desk.opening import Asked, Desk
+from launcher.desk.submitting import dry_run as dry_run
+from launcher.desk.submitting import submit as submit
+from launcher.desk.waiting import wait as wait
+
+Json = dict[str, Any]
+
+
+def status(name: str, desk: Desk | None = None, *, namespace: str = "") -> Json:
+    """Return how a job is."""
+    desk = desk or Desk(Asked(namespace=namespace))
+    gang = gangs.found(desk.api, name)
+    lead = gang.lead
+    return {
+        "name": gang.name,
+        "namespace": desk.api.namespace,
+        "state": gang.state,
+        "started": lead.started,
+        "ended": lead.ended,
+        "active": lead.active,
+        "succeeded": lead.succeeded,
+        "failed": lead.failed,
+        "why": next((each.why for each in gang.jobs if each.end == "Failed"), ""),
+    }
+
+
+def kill(name: str, desk: Desk | None = None, *, remove: bool = False, namespace: str = "") -> str:
+    """End a job's pods and keep what there is to read of it; with `remove`, leave nothing. Return what was done."""
+    desk = desk or Desk(Asked(namespace=namespace))
+    gang = gangs.found(desk.api, name)
+    if remove:
+        submitting.remove(desk.api, name)
+        return f"job {name} is removed; what it wrote on a volume stays"
+    if gang.over:
+        return f"{gang.told()} already; `paddlectl kill -rm {name}` removes it from the list"
+    for each in gang.jobs:
+        if not each.end:
+            desk.api.patch("Job", each.name, {"spec": {"suspend": True}})
+    return f"job {name} is being ended; `paddlectl get workers {name}` shows what still runs"

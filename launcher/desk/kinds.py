@@ -1,0 +1,43 @@
+"""Where the API keeps each kind of object that the desk knows.
+
+No I/O here.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+OURS = "app.kubernetes.io/managed-by=paddle-launcher"
+JOB = "paddle-launcher/job"
+REGISTRY = "paddle-launcher/registry"
+
+PLACES = {
+    "Event": ("/api/v1", "events"),
+    "Job": ("/apis/batch/v1", "jobs"),
+    "NetworkPolicy": ("/apis/networking.k8s.io/v1", "networkpolicies"),
+    "PersistentVolumeClaim": ("/api/v1", "persistentvolumeclaims"),
+    "Pod": ("/api/v1", "pods"),
+    "ResourceQuota": ("/api/v1", "resourcequotas"),
+    "Secret": ("/api/v1", "secrets"),
+    "Service": ("/api/v1", "services"),
+}
+CLUSTER_WIDE = {
+    "PersistentVolume": ("/api/v1", "persistentvolumes"),
+    "SelfSubjectAccessReview": ("/apis/authorization.k8s.io/v1", "selfsubjectaccessreviews"),
+}
+
+
+def path(kind: str, namespace: str, name: str = "") -> str:
+    """Return the path of all objects of a kind in a namespace, or of one of them."""
+    if kind in CLUSTER_WIDE:
+        root, plural = CLUSTER_WIDE[kind]
+        top = f"{root}/{plural}"
+    else:
+        root, plural = PLACES[kind]
+        top = f"{root}/namespaces/{quote(namespace, safe='')}/{plural}"
+    return f"{top}/{quote(name, safe='')}" if name else top
+
+
+def of_job(name: str) -> str:
+    """Return the selector of everything that one job is made of."""
+    return f"{OURS},{JOB}={name}"

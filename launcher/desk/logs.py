@@ -1,0 +1,165 @@
+"""What a job's pods wrote: one after the other, or as it comes, merged, each line behind its role and rank."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from launcher.desk import gangs, kinds, seen, volume
+from launcher.desk.opening import Asked, Desk
+from launcher.desk.problem import Problem, Refused, Unreachable
+from launcher.desk.seen import Pod
+from launcher.desk.watching import changes
+from launcher.job.problem import JobError
+
+HELD = 10_000  # lines between the readers and a slow terminal
+ATTEMPTS = 8  # to go on with a log that broke off
+PAUSE = 0.2  # seconds, longer each time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which pods' logs, and how much of each."""
+
+    role: str = ""
+    worker: str = ""
+    tail: int | None = None
+    since: int | None = None
+
+    def has(self, pod: Pod) -> bool:
+        """Return whether this pod's log is wanted."""
+        return self.role in ("", pod.role) and self.worker in ("", pod.name, pod.title, str(pod.rank))
+
+    def query(self, pod: Pod) -> dict[str, str]:
+        """Return what is asked of the API."""
+        return {
+            "container": pod.container,
+            "tailLines": "" if self.tail is None else str(self.tail),
+            "sinceSeconds": "" if self.since is None else str(self.since),
+        }
+
+
+def logs(
+    name: str, desk: Desk | None = None, *, follow: bool = False, role: str = "", worker: str = "",
+    tail: int | None = None, since: int | None = None, namespace: str = "",
+) -> None:  # fmt: skip
+    """Write what the pods wrote; to follow is to wait for those that have not begun, until the job ends."""
+    desk = desk or Desk(Asked(namespace=namespace))
+    wanted = Wanted(role=role, worker=worker, tail=tail, since=since)
+    gang = gangs.found(desk.api, name)
+    there = tuple(pod for pod in gangs.pods(desk.api, name) if wanted.has(pod))
+    if follow and not (gang.over and not there):
+        _write(desk, Following(desk=desk, name=name, wanted=wanted).lines(), prefixed=True)
+        return
+    begun = tuple(pod for pod in there if pod.begun)
+    if not begun:
+        _without(desk, name, wanted, there)
+    for pod in begun:
+        _write(desk, ((pod, line) for line in desk.api.log(pod.name, wanted.query(pod))), prefixed=len(begun) > 1)
+
+
+def _without(desk: Desk, name: str, wanted: Wanted, there: tuple[Pod, ...]) -> None:
+    """Say why there is nothing to show, or show the volume's log files."""
+    if there:
+        pod = there[0]
+        raise Problem(f"{pod.name} has not begun: {pod.why or pod.phase}; `paddlectl logs -f {name}` waits for it")
+    every = gangs.pods(desk.api, name)
+    if every:
+        which = wanted.worker or wanted.role
+        raise Problem(f"no pod of job {name} is {which}: there are {', '.join(pod.title for pod in every[:20])}")
+    volume.show_logs(desk, gangs.found(desk.api, name))
+
+
+def _write(desk: Desk, found: Iterator[tuple[Pod, bytes]], *, prefixed: bool) -> None:
+    for pod, line in found:
+        before = desk.voice.coloured(f"{pod.title} | ", max(pod.rank, 0)) if prefixed else ""
+        desk.voice.out(f"{before}{line.decode(errors='replace')}\n")
+
+
+@dataclass(slots=True, kw_only=True)
+class Following:
+    """Reads the logs of a gang's pods as they come, each on a thread."""
+
+    desk: Desk
+    name: str
+    wanted: Wanted
+    found: queue.Queue[tuple[Pod, bytes] | JobError | None] = field(default_factory=lambda: queue.Queue(HELD))
+    readers: dict[str, threading.Thread] = field(default_factory=dict)
+    moments: dict[str, str] = field(default_factory=dict)
+    waited: str = ""
+
+    def lines(self) -> Iterator[tuple[Pod, bytes]]:
+        """Yield the lines of all pods, until the job has ended and all is read."""
+        threading.Thread(target=self._watch, daemon=True).start()
+        while (each := self.found.get()) is not None:
+            if isinstance(each, JobError):
+                raise each
+            yield each
+
+    def _watch(self) -> None:
+        """Start a reader for each pod that has begun; when the job is over, wait for them and end."""
+        try:
+            for objects in changes(self.desk.api, "Pod", kinds.of_job(self.name), tell=self.desk.voice.note):
+                pods = [pod for pod in seen.in_order(map(seen.pod, objects)) if self.wanted.has(pod)]
+                for pod in pods:
+                    self._start(pod)
+                self._say_why(pods)
+                if all(pod.over for pod in pods) and self._over():
+                    break
+            for each in self.readers.values():
+                each.join()
+            self.found.put(None)
+        except JobError as error:
+            self.found.put(error)
+
+    def _start(self, pod: Pod) -> None:
+        if pod.begun and pod.name not in self.readers:
+            self.readers[pod.name] = threading.Thread(target=self._read, args=(pod,), daemon=True)
+            self.readers[pod.name].start()
+
+    def _over(self) -> bool:
+        gang = gangs.looked_up(self.desk.api, self.name)
+        return gang is None or gang.over
+
+    def _say_why(self, pods: list[Pod]) -> None:
+        """Say for whom it waits, once per change; what will never begin is a problem."""
+        late = [pod for pod in pods if not pod.begun and not pod.over]
+        told = f"waiting for {late[0].name}: {late[0].why or late[0].phase}" if late else ""
+        if told and told != self.waited:
+            self.desk.voice.note(told)
+        self.waited = told
+        if late and late[0].stuck:
+            raise Problem(f"{late[0].name} cannot start: {late[0].why}; `paddlectl describe {self.name}` shows more")
+
+    def _read(self, pod: Pod) -> None:
+        """Read a log to its end: the API server ends an answer in the same way when it has lost the node."""
+        for attempt in range(ATTEMPTS):
+            time.sleep(attempt * PAUSE)
+            try:
+                self._read_on(pod)
+                found = seen.pod(self.desk.api.get("Pod", pod.name))
+                if found.over or found.code is not None:
+                    return
+            except Unreachable as error:
+                self.desk.voice.detail(f"{pod.name}: {error}; going on after {self.moments.get(pod.name, 'nothing')}")
+            except Refused as refused:
+                if refused.status != 404:  # the pod is gone
+                    self.desk.voice.warn(f"{pod.title}: {refused}")
+                return
+        self.desk.voice.warn(f"{pod.title}: its log broke off {ATTEMPTS} times, and is not followed any more")
+
+    def _read_on(self, pod: Pod) -> None:
+        """Hand over what was written after the last line that was read."""
+        last = self.moments.get(pod.name, "")
+        query = {**self.wanted.query(pod), "follow": "true", "timestamps": "true"}
+        if last:
+            query = {**query, "sinceTime": last, "tailLines": "", "sinceSeconds": ""}
+        for line in self.desk.api.log(pod.name, query):
+            stamp, _, text = line.partition(b" ")
+            # It is asked for by whole seconds, so that some come a second time.
+            if (moment := stamp.decode(errors="replace")) > last:
+                last = self.moments[pod.name] = moment
+                self.found.put((pod, text))

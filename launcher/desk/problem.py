@@ -1,0 +1,28 @@
+"""What cannot be done at the desk, told in a sentence.
+
+No I/O here.
+"""
+
+from __future__ import annotations
+
+from launcher.job.problem import JobError
+
+
+class Problem(JobError):
+    """What is wrong, with what, and what to do about it; the exit code is 1."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__([sentence])
+
+
+class Refused(Problem):
+    """The API server's own refusal, with its status code and the message as it came."""
+
+    def __init__(self, sentence: str, *, status: int, message: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+        self.message = message
+
+
+class Unreachable(Problem):
+    """The API server could not be asked, or broke off."""

@@ -1,0 +1,31 @@
+"""`paddlectl delete`: removes a job, or a registry."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from launcher.desk import jobs, registries
+from launcher.desk.opening import Desk
+from launcher.desk.problem import Problem
+
+EXAMPLES = """\
+  paddlectl delete registry                says which there are
+  paddlectl delete registry my-registry
+  paddlectl delete job my-job              as `paddlectl kill -rm my-job`"""
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Add what is removed."""
+    parser.add_argument("what", choices=("registry", "job"))
+    parser.add_argument("name", nargs="?", default="")
+
+
+def run(given: Namespace, desk: Desk) -> int:
+    """Delete the specified resource."""
+    if given.what == "registry":
+        desk.voice.note(registries.removed(desk.api, given.name))
+        return 0
+    if not given.name:
+        raise Problem("delete job: expected the job's name; `paddlectl get jobs` lists what there is")
+    desk.voice.note(jobs.kill(given.name, desk, remove=True))
+    return 0

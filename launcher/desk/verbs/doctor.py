@@ -1,0 +1,102 @@
+"""`paddlectl doctor`: looks at everything that a job needs, before one fails for want of it."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from launcher.desk import checks, datacenters, kinds, submitting
+from launcher.desk.checks import Finding
+from launcher.desk.datacenters import Datacenter
+from launcher.desk.opening import Desk
+from launcher.desk.problem import Problem, Refused
+from launcher.desk.registries import listed
+from launcher.job import PaddleJob
+
+if TYPE_CHECKING:
+    from launcher.desk.api import Api
+
+GREEN, RED = 2, 5
+EXAMPLES = "  paddlectl doctor                       0 where all is well, else 1"
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Add nothing."""
+
+
+def run(given: Namespace, desk: Desk) -> int:  # noqa: ARG001  # as every verb's
+    """Tell what is well and what is not, with a remedy for each."""
+    well = True
+    for found in _findings(desk):
+        mark = desk.voice.coloured("ok  ", GREEN) if found.good else desk.voice.coloured("FAIL", RED)
+        desk.voice.out(f"{mark}  {found.what:<7} {found.sentence}\n")
+        if not found.good:
+            well = False
+            desk.voice.out(f"      {'':<7} -> {found.remedy}\n")
+    return 0 if well else 1
+
+
+def _findings(desk: Desk) -> Iterator[Finding]:
+    api, datacenter = desk.api, desk.datacenter
+    yield checks.rights(_refused(api), api.namespace)
+    yield _pods(api, datacenter)
+    yield _looked("dns", lambda: checks.dns(api.dns()))
+    claims = [each.claim for each in (datacenter.volume, datacenter.public) if each and each.claim]
+    for claim in dict.fromkeys(claims):
+        yield _looked("volume", lambda claim=claim: _claim(api, claim))  # type: ignore[misc]  # its default is its type
+    if not datacenter.volume:
+        yield checks.no_volume(datacenter.name or "the kubeconfig's context")
+    yield _looked("quota", lambda: checks.quota(api.listed("ResourceQuota")))
+    yield _looked("image", lambda: checks.registries(each.name for each in listed(api)))
+    yield _looked("shm", lambda: checks.shm(api.listed("Pod", kinds.OURS)))
+
+
+def _refused(api: Api) -> Iterator[tuple[str, str, str]]:
+    """Yield the rights that the API server says are not there."""
+    for group, resource, verb in checks.RIGHTS:
+        name, _, part = resource.partition("/")
+        asked = {"namespace": api.namespace, "group": group, "resource": name, "subresource": part, "verb": verb}
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "metadata": {},
+            "spec": {"resourceAttributes": asked},
+        }
+        if not api.create(review).get("status", {}).get("allowed"):
+            yield group, resource, verb
+
+
+def _pods(api: Api, datacenter: Datacenter) -> Finding:
+    job = PaddleJob(
+        job_name="doctor",
+        entry_point="python train.py",
+        runtime_image=datacenter.image or "none",
+        volumes=datacenters.volumes(datacenter),
+        restricted=datacenters.restricted(datacenter),
+    )
+    try:
+        submitting.dry_pod(api, job.manifests()[0])
+    except Problem as problem:
+        return checks.pods(str(problem), api.namespace)
+    return checks.pods("", api.namespace)
+
+
+def _claim(api: Api, name: str) -> Finding:
+    try:
+        return checks.claim(api.get("PersistentVolumeClaim", name))
+    except Refused as refused:
+        if refused.status != 404:
+            raise
+        remedy = f"make it, or name another in the configuration: `kubectl get pvc -n {api.namespace}` lists them"
+        return Finding(what="volume", good=False, sentence=f"no claim {name} is in {api.namespace}", remedy=remedy)
+
+
+def _looked(what: str, look: Callable[[], Finding]) -> Finding:
+    """Return a finding, or that there is no right to look."""
+    try:
+        return look()
+    except Refused as refused:
+        if refused.status != 403:
+            raise
+        return checks.unknown(what, refused.message)

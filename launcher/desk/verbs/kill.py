@@ -1,0 +1,25 @@
+"""`paddlectl kill`: ends a job."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from launcher.desk import jobs
+from launcher.desk.arguments import flag
+from launcher.desk.opening import Desk
+
+EXAMPLES = """\
+  paddlectl kill my-job          its pods end; the job stays in the list
+  paddlectl kill -rm my-job      nothing of it stays but what it wrote on a volume"""
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Add which job, and whether it is removed."""
+    parser.add_argument("job")
+    flag(parser, "rm", action="store_true", help="remove the job from history")
+
+
+def run(given: Namespace, desk: Desk) -> int:
+    """Stop the job."""
+    desk.voice.note(jobs.kill(given.job, desk, remove=given.rm))
+    return 0

@@ -1,0 +1,31 @@
+"""`paddlectl logs`: what the pods of a job wrote."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from launcher.desk import jobs
+from launcher.desk.arguments import flag, seconds, whole
+from launcher.desk.opening import Desk
+
+EXAMPLES = """\
+  paddlectl logs my-job
+  paddlectl logs -f my-job                    all ranks as it comes, until the job ends
+  paddlectl logs -role pserver -n 20 my-job
+  paddlectl logs -worker trainer-0 --since 10m my-job"""
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Add which logs, and how much of them."""
+    parser.add_argument("job")
+    flag(parser, "f", "follow", action="store_true", help="wait for pods to start, and go on until the job ends")
+    flag(parser, "role", choices=("trainer", "pserver"), default="", help="of one role alone")
+    flag(parser, "worker", default="", metavar="POD", help="of one pod: its name, or such as trainer-0")
+    flag(parser, "n", "tail", type=whole(0, 10_000_000), default=None, metavar="LINES", help="the last lines of each")
+    flag(parser, "since", type=seconds, default=None, metavar="TIME", help="what is not older than 90s, 10m, 2h")
+
+
+def run(given: Namespace, desk: Desk) -> int:
+    """Print logs of the job."""
+    jobs.logs(given.job, desk, follow=given.f, role=given.role, worker=given.worker, tail=given.n, since=given.since)
+    return 0

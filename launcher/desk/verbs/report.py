@@ -1,0 +1,25 @@
+"""`paddlectl report`: the page of a gang's story."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from launcher.desk import gangs, volume
+from launcher.desk.arguments import flag
+from launcher.desk.opening import Desk
+
+EXAMPLES = "  paddlectl report my-job                  my-job.html\n  paddlectl report my-job -o page.html"
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Add which job, and where the page goes."""
+    parser.add_argument("job")
+    flag(parser, "o", "output", default="", metavar="FILE", help="the page (JOB.html)")
+
+
+def run(given: Namespace, desk: Desk) -> int:
+    """Make the page."""
+    gang = gangs.found(desk.api, given.job)
+    volume.report(desk, gang, Path(given.o or f"{gang.name}.html"))
+    return 0

@@ -1,0 +1,128 @@
+"""`paddlectl submit`: a job from flags, as a PaddleJob."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from launcher.desk import datacenters, jobs, volume
+from launcher.desk.arguments import flag, whole
+from launcher.desk.datacenters import Datacenter
+from launcher.desk.opening import Desk
+from launcher.desk.problem import Problem
+from launcher.job import PaddleJob
+
+EXAMPLES = """\
+  paddlectl submit -jobname my-job -parallelism 3 -pservers 2 -cpu 1 -memory 1Gi -image repo/paddle:2.6.2 \\
+      -entry "python train.py" /pfs/datacenter1/home/me/my-package
+  paddlectl submit -jobname my-job -topology trainer_config.py -passes 10 /pfs/datacenter1/home/me/demo
+  paddlectl submit --dry-run -jobname my-job ...      what would be sent, checked by the cluster where there is one
+  paddlectl submit --replace --follow -jobname my-job ..."""
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Add the seeds' flags, and ours."""
+    flag(parser, "jobname", "name", required=True, metavar="NAME", help="lower-case letters, digits and -, no _")
+    flag(parser, "cpu", default="1", metavar="CORES", help="of each trainer (1)")
+    flag(parser, "gpu", type=whole(0, 1000), default=0, metavar="CARDS", help="of each trainer (0)")
+    flag(parser, "memory", default="1Gi", metavar="SIZE", help="of each trainer (1Gi)")
+    flag(parser, "parallelism", type=whole(1, 1000), default=1, metavar="N", help="trainers (1)")
+    flag(parser, "pscpu", default="1", metavar="CORES", help="of each pserver (1)")
+    flag(parser, "pservers", type=whole(1, 1000), default=1, metavar="N", help="pservers (1)")
+    flag(parser, "psmemory", default="1Gi", metavar="SIZE", help="of each pserver (1Gi)")
+    flag(parser, "topology", default="", metavar="FILE", help="a v1 config file in the package")
+    flag(parser, "entry", default="", metavar="COMMAND", help="what trains, such as 'python train.py'")
+    flag(parser, "passes", type=whole(1, 1_000_000), default=None, metavar="N", help="how often over the data")
+    flag(parser, "image", default="", metavar="IMAGE", help="the runtime image (the datacenter's)")
+    flag(parser, "registry", default="", metavar="NAME", help="the pull secret that `paddlectl registry` made")
+    flag(parser, "together", action="store_true", help="each pod a pserver and a trainer, -parallelism of them")
+    flag(parser, "dry-run", action="store_true", help="print what would be sent, and send nothing")
+    flag(parser, "replace", action="store_true", help="remove a job of this name first")
+    flag(parser, "follow", action="store_true", help="show the logs until it ends; exit 1 where it fails")
+    parser.add_argument(
+        "package", nargs="?", default="", help="the program's directory: /pfs/..., or one of the image"
+    )
+
+
+def run(given: Namespace, desk: Desk) -> int:
+    """Submit a job."""
+    job, local = described(given, desk.datacenter, desk.asked.namespace)
+    if given.dry_run:
+        desk.voice.out(_dry(job, desk))
+        return 0
+    if local:
+        home = f"/pfs/{desk.datacenter.name}/home/{desk.datacenter.username}"
+        volume.upload(desk, local, f"{home}/jobs/{job.job_name}/package")
+    done = jobs.submit(job, desk, replace=given.replace)
+    name = done["name"]
+    desk.voice.note(
+        f"job {name} is submitted to {done['namespace']}: {job.trainers} trainers, {job.pservers} pservers; "
+        f"`paddlectl logs -f {name}` shows what they write"
+    )
+    if given.follow:
+        jobs.logs(name, desk, follow=True)
+        jobs.wait(name, desk)
+    return 0
+
+
+def described(given: Namespace, datacenter: Datacenter, namespace: str) -> tuple[PaddleJob, Path | None]:
+    """Return the job that the flags describe, and the directory of this machine that is its package, if it is one."""
+    image = given.image or datacenter.image
+    if not image:
+        raise Problem(
+            "-image is not given: expected the runtime image, or `image:` in the datacenter's configuration"
+        )
+    there = datacenters.volumes(datacenter)
+    package, local = _package(given.package, there=bool(there))
+    job = PaddleJob(
+        job_name=given.jobname,
+        entry_point=given.entry,
+        runtime_image=image,
+        memory=given.memory,
+        cpu_nums=given.cpu,
+        gpu_nums=given.gpu,
+        pservers=given.pservers,
+        trainers=given.parallelism,
+        pscpu=given.pscpu,
+        psmemory=given.psmemory,
+        volumes=there,
+        trainer_package_path=package,
+        namespace=namespace or datacenter.namespace,
+        topology=given.topology,
+        passes=given.passes,
+        registry=given.registry,
+        together=given.together,
+        datacenter=datacenter.name,
+        restricted=datacenters.restricted(datacenter),
+    )
+    return job, local
+
+
+def _package(given: str, *, there: bool) -> tuple[str, Path | None]:
+    """Return what the pods call the package, and where it is here if it has to be brought there first."""
+    if given.startswith("/pfs/") and not there:
+        raise Problem(f"{given} is on a volume, and the datacenter has none: say `volume:` in its configuration")
+    if not given or given.startswith("/pfs/"):
+        return given.rstrip("/"), None
+    local = Path(given)
+    if local.is_dir():
+        if not there:
+            raise Problem(
+                f"{given} is on this machine: a datacenter with a `volume:` is needed to bring it to the pods"
+            )
+        return "package", local
+    if local.is_absolute():
+        return given.rstrip("/"), None  # a directory of the image
+    raise Problem(f"{given} is no directory here: expected the program's package, here or below /pfs/")
+
+
+def _dry(job: PaddleJob, desk: Desk) -> str:
+    """Return what would be sent, checked by the cluster where one is known."""
+    try:
+        api = desk.api
+    except Problem as problem:
+        desk.voice.note(f"not checked by a cluster: {problem}")
+        return str(job)
+    text = jobs.dry_run(job, desk)
+    desk.voice.note(f"{api.host} would take it; all but the first is sent with that one as its owner")
+    return text

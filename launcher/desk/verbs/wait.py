@@ -1,0 +1,27 @@
+"""`paddlectl wait`: until a job has come so far."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from launcher.desk import jobs
+from launcher.desk.arguments import flag, seconds
+from launcher.desk.opening import Desk
+from launcher.desk.waiting import UNTIL
+
+EXAMPLES = """\
+  paddlectl wait my-job                                 until it is complete; 1 and why, where it is not to be
+  paddlectl wait my-job --for running --timeout 5m"""
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Add for what, and for how long."""
+    parser.add_argument("job")
+    flag(parser, "for", choices=UNTIL, default="complete", help="what is waited for (complete)")
+    flag(parser, "timeout", type=seconds, default=None, metavar="TIME", help="90s, 10m, 2h (for ever)")
+
+
+def run(given: Namespace, desk: Desk) -> int:
+    """Wait."""
+    jobs.wait(given.job, desk, until=getattr(given, "for"), timeout=given.timeout)
+    return 0

@@ -1,0 +1,157 @@
+"""The seeds' sessions at the desk, on the real cluster: as typed, trained to the end, shown in the seeds' columns."""
+
+from __future__ import annotations
+
+import base64
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml  # type: ignore[import-untyped]  # comes with the kubernetes package, its stubs do not
+
+from tests.cluster.kubectl import Kubectl
+from tests.cluster.volumes import EXAMPLE, Volume
+from tests.support.desks import CLAIM, User, shipped
+from tests.support.docker.images import STAND_IN
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.usefixtures("images")
+
+WHEN = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
+NAME = "my-paddlecloud-job"
+HOME = "/pfs/datacenter1/home/me"
+PROGRAM = """\
+import os, sys, time
+print("lead", os.environ["TRAINING_ROLE"], os.environ["PADDLE_CLOUD_CURRENT_DATACENTER"], flush=True)
+if os.environ["TRAINING_ROLE"] == "TRAINER":
+    print(open("here.txt").read().strip(), os.environ["TRAINER_ID"], flush=True)
+    time.sleep(float(sys.argv[1]))
+else:
+    import signal, socket
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    with socket.create_server(("", int(os.environ["PADDLE_PORT"]))) as door:
+        while True:
+            door.accept()[0].close()
+"""
+
+
+@pytest.fixture
+def me(namespace: Kubectl, claimed: Volume, tmp_path: Path) -> User:
+    """A user with the shipped Role, a volume and a package on it."""
+    namespace("create", "serviceaccount", "desk")
+    namespace.apply(CLAIM, *shipped())
+    token = namespace("create", "token", "desk").strip()
+    cluster_of = yaml.safe_load(namespace.kubeconfig.read_text())["clusters"][0]["cluster"]
+    ca = tmp_path / "ca.crt"
+    ca.write_bytes(base64.b64decode(cluster_of["certificate-authority-data"]))
+    made = User(home=tmp_path / "home", namespace=namespace.namespace)
+    made.configure(
+        username="me", password=token, endpoint=cluster_of["server"], namespace=namespace.namespace, image=STAND_IN,
+        volume={"claim": "mfs"}, **{"certificate-authority": str(ca)},
+    )  # fmt: skip
+    package = claimed.path / "ctr_demo_package"
+    package.mkdir()
+    (package / "train.py").write_text(PROGRAM)
+    (package / "here.txt").write_text("trainer of the package\n")
+    claimed.path.chmod(0o777)
+    return made
+
+
+def submit(*more: str, package: str = f"{HOME}/ctr_demo_package", seconds: int = 3) -> tuple[str, ...]:
+    """Return the seeds' command, small enough for the ground."""
+    return (
+        "submit", "-jobname", NAME, "-cpu", "100m", "-gpu", "0", "-memory", "256Mi", "-parallelism", "2",
+        "-pscpu", "100m", "-pservers", "1", "-psmemory", "256Mi", *more,
+        *(() if "-topology" in more else ("-entry", f"/opt/launcher/bin/python train.py {seconds}")), package,
+    )  # fmt: skip
+
+
+def test_the_seeds_session_with_a_program_on_the_volume(namespace: Kubectl, me: User) -> None:
+    done = me(*submit("-passes", "1"))
+    assert (done.code, done.out) == (0, ""), done.err
+    head, row = me("get", "jobs").rows
+    assert head == ["NUM", "NAME", "SUCC", "FAIL", "START", "COMP", "ACTIVE"]
+    assert row[:2] == ["0", NAME]
+    assert re.fullmatch(WHEN, row[4])
+    followed = me("logs", "-f", NAME, timeout=150)
+    assert followed.code == 0, followed.err
+    for rank in (0, 1):
+        assert f"trainer-{rank} | trainer of the package {rank}" in followed.out
+    assert "lead PSERVER datacenter1" in followed.out
+    waited = me("wait", NAME, "--timeout", "60s", timeout=90)
+    assert waited.code == 0, waited.err
+    row = me("get", "jobs").rows[1]
+    assert row[2:4] == ["2", "<nil>"]
+    assert re.fullmatch(WHEN, row[5])
+    assert row[6] == "<nil>"
+    head, *workers = me("get", "workers", NAME).rows
+    assert head == ["NAME", "STATUS", "START"]
+    assert {status for _, status, _ in workers} == {"Succeeded"}
+    assert all(re.fullmatch(WHEN, start) for _, _, start in workers)
+    assert me("logs", "-role", "pserver", "-n", "3", NAME).out
+    page = me("describe", NAME)
+    assert "state:       Complete" in page.out
+    assert me("kill", "-rm", NAME).code == 0
+    wait_until(lambda: not namespace.items("jobs,services,networkpolicies"), timeout=60, every=0.5)
+
+
+def test_a_v1_job_trains_to_the_end(me: User, claimed: Volume) -> None:
+    package = claimed.path / "v1_package"
+    package.mkdir()
+    (package / "trainer_config.py").write_bytes((EXAMPLE / "trainer_config.py").read_bytes())
+    job = claimed.path / "jobs" / NAME
+    job.mkdir(parents=True)
+    words = (EXAMPLE / "make_data.py", job, "--samples", "600", "--shards=2")
+    subprocess.run([sys.executable, *map(str, words)], check=True, timeout=60)
+    for directory in (job.parent, job):
+        directory.chmod(0o777)
+    said = me(*submit("-topology", "trainer_config.py", "-passes", "2", package=f"{HOME}/v1_package"))
+    assert said.code == 0, said.err
+    waited = me("wait", NAME, "--timeout", "150s", timeout=180)
+    assert waited.code == 0, waited.err + me("logs", NAME).out
+    assert (job / "output" / "pass-00001" / "done").exists()
+    assert (job / "output" / "node_1" / "train.log").stat().st_size
+
+
+def test_a_job_is_followed_killed_in_the_middle_and_submitted_again(me: User) -> None:
+    with me.started(*submit("--follow", seconds=300)) as following:
+        assert following.stdout
+        assert any("trainer of the package" in line for line in following.stdout)
+        running = me("wait", NAME, "--for", "running", "--timeout", "90s", timeout=120)
+        assert running.code == 0, running.err
+        page = me("describe", NAME)
+        assert "trainer-0" in page.out
+        assert me("kill", NAME).code == 0
+        assert following.wait(timeout=120) == 1  # it was killed: it is not complete
+    wait_until(lambda: me("get", "workers", NAME).rows == [["NAME", "STATUS", "START"]], timeout=90, every=1)
+    again = me(*submit())
+    assert (again.code, "was killed" in again.err) == (1, True)
+    replaced = me(*submit("--replace"), timeout=200)
+    assert replaced.code == 0, replaced.err
+    waited = me("wait", NAME, "--timeout", "150s", timeout=180)
+    assert waited.code == 0, waited.err
+
+
+def test_ctrl_c_leaves_the_job_alone(me: User) -> None:
+    with me.started(*submit("--follow", seconds=300)) as following:
+        assert following.stdout
+        assert any("trainer of the package" in line for line in following.stdout)
+        following.send_signal(signal.SIGINT)
+        assert following.wait(timeout=30) == 130
+    assert me("get", "jobs", "-o", "wide").rows[1][7] in ("Running", "Starting")
+
+
+def test_an_image_that_no_registry_has_is_told(me: User) -> None:
+    said = me(*submit("-image", "127.0.0.1:1/nowhere/nothing:1", "--follow"), timeout=150)
+    assert said.code == 1
+    assert "its image cannot be pulled" in said.err
+
+
+def test_doctor_is_content(me: User) -> None:
+    wait_until(lambda: "is bound" in me("doctor").out, timeout=30, every=0.5)
+    said = me("doctor")
+    assert said.code == 0, said.out
+    assert "the claim mfs is bound, and every node can write to it" in said.out
