@@ -1,25 +1,29 @@
 #!/usr/bin/env bash
-# Adds the launcher to an image that has the training framework, and with it, if wanted, a training package.
+# Adds the launcher to an image that has the training framework, or Paddle with it, and if wanted a training package.
 set -euo pipefail
 
 help() {
     cat <<'END'
-usage: build_docker.sh [--network NAME] <base image> <runtime image>
-       build_docker.sh [--network NAME] <src package> <dest package> <base image> <runtime image>
+usage: build_docker.sh [--target NAME] [--network NAME] <base image> <runtime image>
+       build_docker.sh [--target NAME] [--network NAME] <src package> <dest package> <base image> <runtime image>
        build_docker.sh --prepare
 
 Builds <runtime image>: <base image> with the launcher in it, /root/start.sh and `start_paddle`. With four arguments
 the directory <src package> of this machine is copied to <dest package>, an absolute path in the image.
 
+  --target NAME    what is added: `launcher` alone, which is the default, `paddle` for Paddle 2.6.2 as well, where the
+                   base has none, or `quickstart` for the first article's demo on top of that
   --network NAME   which network the build uses to fetch the packages, such as `host`; as in `docker build --network`
   --prepare        only put the source of the launcher into docker/dist, for a `docker build` by hand in docker/
   -h, --help       this text
 
-Needs bash and docker alone; <base image> needs a Python 3.11 or newer beside the framework, of whatever version that is.
+Needs bash and docker alone; <base image> needs a Python 3.11 or newer beside the framework, of whatever version that is,
+and for Paddle a Python 3.11.
 
 examples:
   tools/build_docker.sh paddlepaddle/paddle your-registry/paddle:mypaddle
   tools/build_docker.sh ./example/ /example paddlepaddle/paddle your-registry/paddle-job
+  tools/build_docker.sh --target paddle python:3.11-slim-bookworm your-registry/paddle:mypaddle
   tools/build_docker.sh --network host python:3.11-slim-bookworm paddle-launcher
 
 and then: docker push your-registry/paddle:mypaddle
@@ -27,7 +31,10 @@ END
 }
 
 TOP=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
-SOURCE=(launcher setup.cfg pyproject.toml requirements.lock README.md LICENSE)
+SOURCE=(launcher examples setup.cfg pyproject.toml requirements.lock README.md LICENSE)
+# What running the examples in the checkout leaves there, and Python.
+LEFT_OUT=(__pycache__ .mypy_cache 'examples/*/output' 'examples/*/train.log' 'examples/*/data/prepared'
+    'examples/*/data/*.gz' 'examples/*/data/*.dat')
 WORDS=2 CANNOT=1 # exit codes: the arguments cannot be right; they may be, but it does not work here
 
 fail() {
@@ -38,18 +45,26 @@ fail() {
 }
 
 main() {
-    network=()
+    network=() target=launcher
     while [[ ${1:-} == -* ]]; do
         case $1 in
         -h | --help) help && exit 0 ;;
         --prepare) prepare "$TOP/docker/dist" && exit 0 ;;
+        --target)
+            [[ ${2:-} =~ ^(launcher|paddle|quickstart)$ ]] ||
+                fail $WORDS "--target: expected launcher, paddle or quickstart after it"
+            target=$2
+            shift 2
+            ;;
+        --target=?*) set -- --target "${1#*=}" "${@:2}" ;;
         --network)
             [[ -n ${2:-} ]] || fail $WORDS "--network: expected a name after it, such as host"
             network=(--network "$2")
             shift 2
             ;;
         --network=?*) network=("$1") && shift ;;
-        *) fail $WORDS "$1 is no option of this program: expected --network NAME, --prepare or --help" ;;
+        *) fail $WORDS "$1 is no option of this program: expected --network NAME, --target NAME, --prepare or" \
+            "--help" ;;
         esac
     done
     local src='' dest=''
@@ -118,10 +133,11 @@ build() {
     scratch=$(mktemp -d) || fail $CANNOT "no temporary directory can be made in ${TMPDIR:-/tmp}: expected one with room"
     half="paddle-launcher-half:$$-$RANDOM"
     trap 'docker image rm --no-prune "$half" >/dev/null 2>&1 || true; rm -rf "$scratch"' EXIT
-    { cp "$TOP"/docker/{Dockerfile,.dockerignore,install.sh,start.sh,start_paddle.py} "$scratch" && mkdir "$scratch/dist"; } ||
+    local context=(Dockerfile .dockerignore install.sh install_paddle.sh paddle.lock start.sh start_paddle.py)
+    { cp "${context[@]/#/"$TOP/docker/"}" "$scratch" && mkdir "$scratch/dist"; } ||
         fail $CANNOT "the context of the build cannot be written to $scratch: expected room there; TMPDIR names another place"
     prepare "$scratch/dist"
-    docker_build "$half" --build-arg "BASE=$base" "$scratch"
+    docker_build "$half" --target "$target" --build-arg "BASE=$base" "$scratch"
     if [[ -n $dest ]]; then
         printf 'FROM %s\nCOPY . %s/\n' "$half" "${dest%/}" >"$scratch/package"
         docker_build "$half" --file - "$src" <"$scratch/package"
@@ -133,7 +149,7 @@ build() {
 
 prepare() {
     local dist=$1
-    if ! { mkdir -p "$dist" && rm -rf "${dist:?}"/* && tar -C "$TOP" --exclude __pycache__ --exclude .mypy_cache \
+    if ! { mkdir -p "$dist" && rm -rf "${dist:?}"/* && tar -C "$TOP" "${LEFT_OUT[@]/#/--exclude=}" \
         -cf - "${SOURCE[@]}" | tar -C "$dist" -xf -; }; then
         fail $CANNOT "the launcher's source cannot be copied from $TOP to $dist: expected ${SOURCE[*]} in the first and" \
             "room in the second"

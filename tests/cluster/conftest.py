@@ -15,7 +15,7 @@ from tests.cluster.namespaces import emptied, own
 from tests.cluster.telling import everything
 from tests.cluster.volumes import SEEDS_VOLUME, Training, Volume, claimed_by, volume_at
 from tests.conftest import GIVEN
-from tests.support.docker import NotHere, image_tar
+from tests.support.docker import NotHere, image_tar, paddle_tar
 
 HERE = Path(__file__).parent
 FIRST = "test_clearing.py"  # it starts grounds of its own, and there is one at a time on a machine
@@ -93,6 +93,15 @@ def images(cluster: Cluster) -> None:
     """The project's images, on every node."""
     try:
         cluster.load_image(image_tar())
+    except (NoGround, NotHere) as fault:
+        pytest.skip(str(fault))
+
+
+@pytest.fixture(scope="session")
+def with_paddle(cluster: Cluster) -> None:
+    """The images that have Paddle, on every node."""
+    try:
+        cluster.load_image(paddle_tar())
     except (NoGround, NotHere) as fault:
         pytest.skip(str(fault))
 

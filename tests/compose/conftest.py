@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.support.docker import Docker, NotHere, image_tar, load, running
+from tests.support.docker import Docker, NotHere, image_tar, load, paddle_tar, running
 from tests.support.docker.remains import remains, surroundings
 
 
@@ -25,3 +25,13 @@ def docker() -> Iterator[Docker]:
         yield daemon
     assert remains(daemon.directory, daemon.group) == [], "nothing is left of the suite's daemon"
     assert surroundings() == before
+
+
+@pytest.fixture(scope="package")
+def with_paddle(docker: Docker) -> Docker:
+    """Give the daemon the images that have Paddle as well."""
+    try:
+        load(docker, paddle_tar)
+    except NotHere as error:
+        pytest.skip(f"no Paddle in containers here: {error}")
+    return docker

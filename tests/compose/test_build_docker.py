@@ -67,14 +67,14 @@ def test_four_arguments_add_a_package_where_they_say(docker: Docker, package: Pa
 
 def test_docker_build_inside_docker_says_what_to_type_and_then_works(docker: Docker, tmp_path: Path) -> None:
     checkout = tmp_path / "checkout"
-    for name in ("docker", "tools", "launcher"):
+    for name in ("docker", "tools", "launcher", "examples"):
         shutil.copytree(ROOT / name, checkout / name, ignore=shutil.ignore_patterns("__pycache__", "jobs"))
     for path in (checkout / "docker" / "dist").iterdir():
         if path.name != ".gitignore":
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     for name in ("setup.cfg", "pyproject.toml", "requirements.lock", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, checkout)
-    typed = f"docker build --network host --build-arg BASE={BASE} --tag your_repo/paddle:mypaddle ."
+    typed = f"docker build --network host --target launcher --build-arg BASE={BASE} --tag your_repo/paddle:mypaddle ."
     in_docker = ("env", "-C", str(checkout / "docker"))
     first = docker.run(*in_docker, *typed.split(), timeout=600)
     assert first.returncode != 0
@@ -91,6 +91,8 @@ def test_docker_build_inside_docker_says_what_to_type_and_then_works(docker: Doc
         (("a", "b", "c"), "3 arguments: expected 2, a base image and a runtime image, or 4"),
         (("--netwrk", "host", *NAMES), "--netwrk is no option of this program: expected --network NAME"),
         (("--network",), "--network: expected a name after it, such as host"),
+        (("--target",), "--target: expected launcher, paddle or quickstart after it"),
+        (("--target=padle", *NAMES), "--target: expected launcher, paddle or quickstart after it"),
         (("paddle", "Your_Repo/Paddle"), "the runtime image is called 'Your_Repo/Paddle': expected a name such as"),
         (("", "paddle"), "the base image is called '': expected a name such as"),
         (("paddle", "--push"), "the runtime image is called '--push': expected a name such as"),
@@ -186,6 +188,6 @@ def test_shellcheck_finds_nothing() -> None:
         need(shellcheck="shellcheck")
     except NotHere as error:
         pytest.skip(f"no shellcheck here: {error}")
-    scripts = (TOOL, ROOT / "docker" / "install.sh", ROOT / "docker" / "start.sh")
+    scripts = (TOOL, *sorted((ROOT / "docker").glob("*.sh")))
     done = subprocess.run(("shellcheck", *map(str, scripts)), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.support import articles
 from tests.support.docker import Docker
-from tests.support.docker.compose import STAND_IN, Node, Project, need_compose, programs
+from tests.support.docker.compose import STAND_IN, Node, Project, programs, projected
 from tests.support.waiting import wait_until
 
 # A first run makes the base and the images.
@@ -31,18 +30,6 @@ def program(request: pytest.FixtureRequest) -> tuple[str, ...]:
     return found
 
 
-@contextmanager
-def projected(docker: Docker, program: tuple[str, ...], top: Path) -> Iterator[Project]:
-    """Give a project, print its logs, which pytest shows where a test has failed, and take it down."""
-    need_compose()
-    name = re.sub(r"[^a-z0-9]+", "-", f"{top.name}-{program[0]}{len(program)}".lower())
-    mine = Project(docker=docker, program=program, name=name, jobs=top / "jobs", stand_in=top / "own")
-    mine.jobs.mkdir()
-    yield mine
-    print(mine.say("logs", "--no-color", "--tail", "30").stdout)
-    mine.say("down", "--timeout", "1", "--volumes")
-
-
 @pytest.fixture
 def project(docker: Docker, program: tuple[str, ...], tmp_path: Path) -> Iterator[Project]:
     with projected(docker, program, tmp_path) as mine:
@@ -52,7 +39,7 @@ def project(docker: Docker, program: tuple[str, ...], tmp_path: Path) -> Iterato
 @pytest.fixture
 def trained(project: Project) -> Project:
     """Give the project with the stand-in that trains."""
-    project.stand_in.symlink_to(STAND_IN)
+    project.example.symlink_to(STAND_IN)
     return project
 
 
@@ -60,7 +47,7 @@ def trained(project: Project) -> Project:
 def done(docker: Docker, program: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     """Give a job of three nodes that has been trained to its end."""
     with projected(docker, program, tmp_path_factory.mktemp("done")) as mine:
-        mine.stand_in.symlink_to(STAND_IN)
+        mine.example.symlink_to(STAND_IN)
         mine.up()
         codes(mine.nodes())
         yield mine

@@ -6,10 +6,10 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tests.support.docker import NotHere, image_tar
+from tests.support.docker import NotHere, paddle_tar
 from tests.support.docker.base import base_tar
 
-TARS: dict[str, Callable[[], Path]] = {"base": base_tar, "all": image_tar}
+TARS: dict[str, Callable[[], Path]] = {"base": base_tar, "all": paddle_tar}
 
 
 def main(words: Sequence[str]) -> int:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,7 +70,8 @@ class Project:
     program: tuple[str, ...]
     name: str
     jobs: Path
-    stand_in: Path
+    example: Path
+    image: str = LAUNCHER
 
     @property
     def output(self) -> Path:
@@ -93,17 +96,29 @@ class Project:
     def say(self, *words: str, nodes: int = 3) -> subprocess.CompletedProcess[str]:
         """Run the program on the compose file."""
         argv = (*self.program, "--project-name", self.name, "--file", str(FILE), *words)
-        env = {"NODES": str(nodes), "IMAGE": LAUNCHER, "JOBS": str(self.jobs), "STAND_IN": str(self.stand_in)}
+        env = {"NODES": str(nodes), "IMAGE": self.image, "JOBS": str(self.jobs), "EXAMPLE": str(self.example)}
         return self.docker.run(*argv, timeout=120, **env)
 
     def play(self, train: str) -> None:
         """Put a `paddle` in the stand-in's place that serves as that one, and trains with a line of shell."""
-        shutil.copytree(STAND_IN, self.stand_in, ignore=shutil.ignore_patterns("__pycache__", ".*"))
-        paddle = self.stand_in / "paddle"
+        shutil.copytree(STAND_IN, self.example, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+        paddle = self.example / "paddle"
         paddle.rename(paddle.with_name("honest"))
         serve = '[ "$1" = train ] || exec "${0%/*}/honest" "$@"'
         paddle.write_text(f"#!/bin/bash\n{serve}\necho training\n{train}\n")
         paddle.chmod(0o755)
+
+
+@contextmanager
+def projected(docker: Docker, program: tuple[str, ...], top: Path, image: str = LAUNCHER) -> Iterator[Project]:
+    """Give a project, print its logs, which pytest shows where a test has failed, and take it down."""
+    need_compose()
+    name = re.sub(r"[^a-z0-9]+", "-", f"{top.name}-{program[0]}{len(program)}".lower())
+    mine = Project(docker=docker, program=program, name=name, jobs=top / "jobs", example=top / "own", image=image)
+    mine.jobs.mkdir()
+    yield mine
+    print(mine.say("logs", "--no-color", "--tail", "30").stdout)
+    mine.say("down", "--timeout", "1", "--volumes")
 
 
 def programs() -> list[tuple[str, ...]]:
