@@ -224,9 +224,7 @@ def test_a_port_that_is_taken_is_a_mistake_of_the_settings(net: Ground, bind: st
             nudge=lambda: None,
             tell=lambda *_, **__: None,
         )
-        with pytest.raises(
-            SettingsError, match=f"LAUNCHER_STATUS_PORT={port} is taken at .*: expected a free port"
-        ):
+        with pytest.raises(SettingsError, match=f"LAUNCHER_STATUS_PORT={port} is taken at .*: expected a free port"):
             statuses.start()
 
 
