@@ -22,6 +22,7 @@ from bench.idle import idle
 from bench.lives import Ground
 from bench.meet import meet
 from bench.movielens import movielens
+from bench.pfs import pfs
 from bench.pump import pump
 from bench.rows import Row
 from bench.start import start
@@ -40,6 +41,7 @@ BENCHMARKS: dict[str, Callable[[Ground], tuple[Row, ...]]] = {
     "idle": idle,
     "data": data,
     "desk": desk,
+    "pfs": pfs,
     "training": training,
     "movielens": movielens,
 }

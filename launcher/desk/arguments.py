@@ -34,7 +34,6 @@ PFS_VERBS = {
     "rm": "rm files on PaddlePaddle Cloud",
 }
 NAMES = (*VERBS, *PFS_VERBS)
-COMING = ("file", *PFS_VERBS)
 VALUED = ("config", "datacenter", "namespace")
 
 

@@ -33,6 +33,10 @@ class Wanted:
         """Return whether this pod's log is wanted."""
         return self.role in ("", pod.role) and self.worker in ("", pod.name, pod.title, str(pod.rank))
 
+    def has_file(self, role: str, rank: int) -> bool:
+        """Return whether a log file on the volume is wanted; there it is known by role and rank alone."""
+        return self.role in ("", role) and self.worker in ("", f"{role}-{rank}", str(rank))
+
     def query(self, pod: Pod) -> dict[str, str]:
         """Return what is asked of the API."""
         return {
@@ -70,7 +74,9 @@ def _without(desk: Desk, name: str, wanted: Wanted, there: tuple[Pod, ...]) -> N
     if every:
         which = wanted.worker or wanted.role
         raise Problem(f"no pod of job {name} is {which}: there are {', '.join(pod.title for pod in every[:20])}")
-    volume.show_logs(desk, gangs.found(desk.api, name))
+    if wanted.since is not None:
+        desk.voice.warn("--since: the log files on the volume have no times; all of them is shown")
+    volume.show_logs(desk, gangs.found(desk.api, name), wanted.has_file, wanted.tail)
 
 
 def _write(desk: Desk, found: Iterator[tuple[Pod, bytes]], *, prefixed: bool) -> None:

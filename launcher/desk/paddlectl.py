@@ -44,8 +44,6 @@ def _main(words: Sequence[str]) -> int:
     said = arguments.split(words)
     if not said.verb or said.verb == "help" or HELP.intersection(said.before):
         return _help(said)
-    if said.verb == "local":
-        return _rehearse(said.after)
     module = _module(said.verb)
     parser = arguments.parser_of(said.verb, module.arguments, summary=_summary(said.verb), examples=module.EXAMPLES)
     try:
@@ -71,23 +69,11 @@ def _help(said: arguments.Split) -> int:
     return 0
 
 
-def _rehearse(words: Sequence[str]) -> int:
-    """Hand all words on: a rehearsal has flags of its own."""
-    from launcher.desk import local
-
-    try:
-        return local.main(words)
-    except SystemExit as left:  # its help, or its own word on wrong usage
-        return int(left.code or 0)
-
-
 def _module(verb: str):  # type: ignore[no-untyped-def]  # noqa: ANN202  # a module of verbs/: EXAMPLES, arguments and run
     if verb not in arguments.NAMES:
         near = difflib.get_close_matches(verb, arguments.NAMES, 1)
         meant = f"did you mean `paddlectl {near[0]}`?" if near else "`paddlectl help` lists what there is"
         raise WrongUsage(f"paddlectl: there is no command {verb!r}: {meant}")
-    if verb in arguments.COMING:
-        raise WrongUsage(f"paddlectl {verb} is not there yet: bring files to the volume as you would without it")
     return import_module(f"launcher.desk.verbs.{verb}")
 
 

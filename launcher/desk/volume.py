@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
+from itertools import groupby
 from pathlib import Path
 
 from launcher.desk.gangs import Gang
@@ -11,28 +14,43 @@ from launcher.desk.problem import Problem
 
 def upload(desk: Desk, directory: Path, target: str) -> None:
     """Copy a directory of this machine to a place below /pfs."""
-    raise Problem(
-        f"{directory} is on this machine, and there is no way yet to bring it to {target} "
-        f"of {desk.datacenter.name or 'the cluster'}: put it on the volume, and name it by its path there, /pfs/..."
-    )
+    from launcher.desk.pfs import paths, places
+
+    places.copies()
+    from launcher.desk.pfs import copying
+
+    desk, (place,) = places.found(desk, (target,))
+    copying.upload(desk, directory, ("", ""), paths.written(place))
 
 
-def show_logs(desk: Desk, gang: Gang) -> None:
-    """Show a job's log files, which outlive its pods."""
-    raise Problem(f"{gang.told()} and has no pods any more: {kept(desk, gang)}")
+def show_logs(desk: Desk, gang: Gang, wanted: Callable[[str, int], bool], tail: int | None = None) -> None:
+    """Show a job's log files, which outlive its pods, or the last lines of each."""
+    from launcher.desk.pfs import kept
+
+    place = kept.output(gang, desk.datacenter)
+    desk.voice.note(f"{gang.told()} and has no pods any more; its log files are in {place.told}")
+    some = False
+    for (role, rank), lines in groupby(kept.logs(desk, gang, wanted), key=lambda found: found[:2]):
+        some = True
+        before = desk.voice.coloured(f"{role}-{rank} | ", rank)
+        for *_, line in lines if tail is None else deque(lines, tail):
+            desk.voice.out(f"{before}{line.decode(errors='replace')}\n")
+    if not some:
+        raise Problem(f"job {gang.name} has written nothing of that to its volume")
 
 
 def report(desk: Desk, gang: Gang, page: Path) -> None:
     """Make the page of a gang's story from the events on the volume."""
-    raise Problem(
-        f"{page} cannot be made from here yet: {kept(desk, gang)}; `python -m launcher.report` makes it there"
-    )
+    from launcher.desk.pfs import kept
+    from launcher.report.page import page as made
+    from launcher.report.reading import read
+    from launcher.report.story import tell
 
-
-def kept(desk: Desk, gang: Gang) -> str:
-    """Return where what a job wrote is to be found."""
-    place = gang.lead.spec.get("job_path")
-    if not place:
-        return "it had no volume, so that nothing of it is kept"
-    where = f" of {desk.datacenter.name}" if desk.datacenter.name else ""
-    return f"its logs and events are on the volume{where}, in {place}/{gang.name}/output"
+    story = tell(read(kept.events(desk, gang)))
+    if story is None:
+        raise Problem(f"no event of job {gang.name} can be read: there is no page to make")
+    try:
+        page.write_text(made(story, f"job {gang.name}"), encoding="utf-8")
+    except OSError as error:
+        raise Problem(f"{page} cannot be written: {(error.strerror or str(error)).lower()}") from None
+    desk.voice.out(f"{page}\n")

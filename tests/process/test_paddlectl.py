@@ -15,6 +15,7 @@ import yaml  # type: ignore[import-untyped]  # comes with the kubernetes package
 
 from tests.support.control_plane import ControlPlane
 from tests.support.desks import User
+from tests.support.nodes import node_of
 from tests.support.waiting import wait_until
 
 SUBMIT = (
@@ -152,16 +153,17 @@ def test_an_image_that_cannot_be_pulled_ends_the_wait_with_a_remedy(plane: Contr
     assert "its image cannot be pulled" in me("describe", NAME).out
 
 
-def test_a_killed_job_stays_in_the_list_without_pods(plane: ControlPlane, me: User) -> None:
+def test_a_killed_job_stays_in_the_list_without_pods(plane: ControlPlane, me: User, tmp_path: Path) -> None:
     submitted(plane, me)
     assert me("kill", NAME).code == 0
     wait_until(lambda: not pods(plane, me), timeout=30, every=0.2)
     row = me("get", "jobs", "-o", "wide").rows[1]
     assert (row[1], row[7]) == (NAME, "Killed")
     assert me("get", "workers", NAME).rows == [["NAME", "STATUS", "START"]]
-    said = me("logs", NAME)
+    with node_of(plane, me.namespace, tmp_path):
+        said = me("logs", NAME)
     assert said.code == 1
-    assert "/pfs/datacenter1/home/me/jobs/my-paddlecloud-job/output" in said.err
+    assert "its log files are in /pfs/datacenter1/home/me/jobs/my-paddlecloud-job/output" in said.err
     waited = me("wait", NAME)
     assert (waited.code, "was killed" in waited.err) == (1, True)
 

@@ -29,10 +29,14 @@ PURE = {
     "launcher.desk.example",
     "launcher.desk.kinds",
     "launcher.desk.problem",
+    "launcher.desk.pfs.websocket",
     "launcher.desk.rehearsal",
     "launcher.desk.seen",
     "launcher.desk.showing",
     "launcher.desk.tables",
+    "launcher.files.counting",
+    "launcher.files.frames",
+    "launcher.files.problem",
     "launcher.job.checking",
     "launcher.job.description",
     "launcher.job.entry",
@@ -142,6 +146,9 @@ def test_a_module_imports_only_what_its_room_may(path: Path) -> None:
         assert not any(within(each, "launcher.pod") for each in imported)
     if any(within(name, room) for room in FOR_PROGRAMS):
         assert tops <= sys.stdlib_module_names | {"launcher"}
+    if within(name, "launcher.files"):  # it runs at both ends
+        assert tops <= sys.stdlib_module_names | {"launcher"}
+        assert not any(within(each, "launcher.desk") for each in imported)
     if name == "launcher":
         assert not imported
 

@@ -49,7 +49,7 @@ def _findings(desk: Desk) -> Iterator[Finding]:
         yield checks.no_volume(datacenter.name or "the kubeconfig's context")
     yield _looked("quota", lambda: checks.quota(api.listed("ResourceQuota")))
     yield _looked("image", lambda: checks.registries(each.name for each in listed(api)))
-    yield _looked("shm", lambda: checks.shm(api.listed("Pod", kinds.OURS)))
+    yield _looked("shm", lambda: checks.shm(api.listed("Pod", f"{kinds.OURS},{kinds.JOB}")))
 
 
 def _refused(api: Api) -> Iterator[tuple[str, str, str]]:

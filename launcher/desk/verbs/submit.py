@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from launcher.desk import datacenters, jobs, volume
+from launcher.desk import datacenters, jobs, submitting, volume
 from launcher.desk.arguments import flag, whole
 from launcher.desk.datacenters import Datacenter
 from launcher.desk.opening import Desk
@@ -23,6 +23,18 @@ EXAMPLES = """\
 def arguments(parser: ArgumentParser) -> None:
     """Add the seeds' flags, and ours."""
     flag(parser, "jobname", "name", required=True, metavar="NAME", help="lower-case letters, digits and -, no _")
+    of_a_job(parser)
+    flag(parser, "together", action="store_true", help="each pod a pserver and a trainer, -parallelism of them")
+    flag(parser, "dry-run", action="store_true", help="print what would be sent, and send nothing")
+    flag(parser, "replace", action="store_true", help="remove a job of this name first")
+    flag(parser, "follow", action="store_true", help="show the logs until it ends; exit 1 where it fails")
+    parser.add_argument(
+        "package", nargs="?", default="", help="the program's directory: /pfs/..., or one of the image"
+    )
+
+
+def of_a_job(parser: ArgumentParser) -> None:
+    """Add the seeds' flags that describe a job."""
     flag(parser, "cpu", default="1", metavar="CORES", help="of each trainer (1)")
     flag(parser, "gpu", type=whole(0, 1000), default=0, metavar="CARDS", help="of each trainer (0)")
     flag(parser, "memory", default="1Gi", metavar="SIZE", help="of each trainer (1Gi)")
@@ -35,13 +47,6 @@ def arguments(parser: ArgumentParser) -> None:
     flag(parser, "passes", type=whole(1, 1_000_000), default=None, metavar="N", help="how often over the data")
     flag(parser, "image", default="", metavar="IMAGE", help="the runtime image (the datacenter's)")
     flag(parser, "registry", default="", metavar="NAME", help="the pull secret that `paddlectl registry` made")
-    flag(parser, "together", action="store_true", help="each pod a pserver and a trainer, -parallelism of them")
-    flag(parser, "dry-run", action="store_true", help="print what would be sent, and send nothing")
-    flag(parser, "replace", action="store_true", help="remove a job of this name first")
-    flag(parser, "follow", action="store_true", help="show the logs until it ends; exit 1 where it fails")
-    parser.add_argument(
-        "package", nargs="?", default="", help="the program's directory: /pfs/..., or one of the image"
-    )
 
 
 def run(given: Namespace, desk: Desk) -> int:
@@ -51,6 +56,7 @@ def run(given: Namespace, desk: Desk) -> int:
         desk.voice.out(_dry(job, desk))
         return 0
     if local:
+        submitting.checked(job, desk, replace=given.replace)  # or a job that is refused leaves its package there
         home = f"/pfs/{desk.datacenter.name}/home/{desk.datacenter.username}"
         volume.upload(desk, local, f"{home}/jobs/{job.job_name}/package")
     done = jobs.submit(job, desk, replace=given.replace)

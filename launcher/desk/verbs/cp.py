@@ -1,0 +1,44 @@
+"""`paddlectl cp`: copies files and directories to the volume, and from it."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from launcher.desk.arguments import WrongUsage
+from launcher.desk.opening import Desk
+from launcher.desk.pfs import paths, places
+
+EXAMPLES = """\
+  paddlectl cp my-data /pfs/datacenter1/home/me/           the directory: /pfs/datacenter1/home/me/my-data
+  paddlectl cp my-data/ /pfs/datacenter1/home/me/data      what is in it
+  paddlectl cp train.py /pfs/datacenter1/home/me/my-package/train.py
+  paddlectl cp /pfs/datacenter1/home/me/jobs/my-job/output/ output
+A copy that broke off goes on when the same is said again; what is there already is not sent."""
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Add from where to where."""
+    parser.add_argument("src", help="with / at its end: what is in it; here: below the current directory")
+    parser.add_argument("dest", help="one of both begins with /pfs/")
+
+
+def run(given: Namespace, desk: Desk) -> int:
+    """Upload or download."""
+    places.copies()
+    from launcher.desk.pfs import copying
+
+    up = paths.is_remote(given.dest)
+    if up == paths.is_remote(given.src):
+        raise WrongUsage(
+            "paddlectl cp: expected one of src and dest to begin with /pfs/, and the other one to be here"
+        )
+    if up:
+        here = Path.cwd()
+        source = paths.source(given.src, str(here))
+        desk, (target,) = places.found(desk, (given.dest,))
+        copying.upload(desk, here, source, paths.written(target))
+    else:
+        desk, (there,) = places.found(desk, (given.src,))
+        copying.download(desk, there, given.dest)
+    return 0

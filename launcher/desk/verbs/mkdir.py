@@ -1,0 +1,25 @@
+"""`paddlectl mkdir`: makes directories on the volume."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from launcher.desk.opening import Desk
+from launcher.desk.pfs import paths, places
+
+EXAMPLES = "  paddlectl mkdir /pfs/datacenter1/home/me/data/train      with those above it, where they are not there"
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Add what is made."""
+    parser.add_argument("path", nargs="+")
+
+
+def run(given: Namespace, desk: Desk) -> int:
+    """Make directories."""
+    desk, found = places.found(desk, given.path)
+    wanted = [paths.written(each) for each in found]
+    from launcher.desk.pfs import looking
+
+    looking.made(desk, wanted)
+    return 0

@@ -1,0 +1,33 @@
+"""`paddlectl rm`: removes files from the volume."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from launcher.desk.arguments import flag
+from launcher.desk.opening import Desk
+from launcher.desk.pfs import paths, places
+from launcher.desk.problem import Problem
+
+EXAMPLES = """\
+  paddlectl rm /pfs/datacenter1/home/me/data/old.txt
+  paddlectl rm -r /pfs/datacenter1/home/me/data            a directory with all that is in it"""
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Add what is removed."""
+    parser.add_argument("path", nargs="+")
+    flag(parser, "r", "recursive", action="store_true", help="directories with all that is in them")
+
+
+def run(given: Namespace, desk: Desk) -> int:
+    """Remove files."""
+    desk, found = places.found(desk, given.path)
+    wanted = [paths.written(each) for each in found]
+    for each in wanted:
+        if not each.path:
+            raise Problem(f"{each.told} is your home itself, which is not removed: name what is in it")
+    from launcher.desk.pfs import looking
+
+    looking.removed(desk, wanted, all_of_it=given.r)
+    return 0

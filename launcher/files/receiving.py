@@ -1,0 +1,97 @@
+"""The end that gets the files: it says what it has, and lets each file be there only when it is whole."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from launcher.files.arriving import arrive, standing
+from launcher.files.channel import Channel
+from launcher.files.chunks import DIGEST, Standing
+from launcher.files.counting import Count, Tell, nobody
+from launcher.files.frames import LARGEST, Frame, number
+from launcher.files.listing import A_DIRECTORY, IN_A_BATCH, MOST, Entry
+from launcher.files.names import PART, checked, divided, joined
+from launcher.files.problem import Garbled
+from launcher.files.sending import TOLD
+from launcher.files.tree import Tree, forgotten
+
+OLD = 86400.0  # seconds after which nobody will go on with what is not whole
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where files go, and what a single one is called there."""
+
+    directory: str
+    name: str = ""
+
+    def of(self, path: str) -> str:
+        """Return where an entry goes."""
+        return joined(self.directory, self.name or path)
+
+
+def receive(tree: Tree, target: str, channel: Channel, tell: Tell = nobody, *, inside: bool = False) -> Count:
+    """Receive files below `target`, or one file as it, where it is no directory and need not be (`inside`)."""
+    begin = channel.get("begin")
+    count = Count(all_files=begin.number("files", MOST), all_bytes=begin.number("bytes"), skipped=_skipped(begin))
+    into = inside or not begin.flag("single") or tree.is_directory(target)
+    place = Place(target) if into else Place(*divided(target))
+    tree.directory(place.directory, make=True)
+    seen = {place.directory}
+    entries = 0
+    while (frame := channel.get("offer", "end")).kind == "offer":
+        batch = tuple(_entry(row) for row in frame.rows("entries", 3))
+        entries += len(batch)
+        if not batch or len(batch) > IN_A_BATCH or entries > MOST or (place.name and entries > 1):
+            raise Garbled("other files are offered than were announced")
+        _take(tree, place, batch, channel, count, tell)
+        seen.update(divided(place.of(each.path))[0] for each in batch)
+    count.unfinished = swept(tree, seen)
+    channel.put("done", unfinished=count.unfinished)
+    channel.flush()
+    return count
+
+
+def swept(tree: Tree, directories: set[str]) -> int:
+    """Remove what was begun more than a day ago and never became whole; return how many younger ones there are."""
+    young = 0
+    for directory in directories:
+        for name in tree.names(directory):
+            if PART.fullmatch(name):
+                found = tree.status(joined(directory, name))
+                if found and time.time() - found.st_mtime > OLD:
+                    forgotten(tree, joined(directory, name))
+                else:
+                    young += 1
+    return young
+
+
+def _skipped(begin: Frame) -> list[str]:
+    found = begin.head.get("skipped")
+    if not isinstance(found, list) or len(found) > TOLD + 1 or not all(isinstance(each, str) for each in found):
+        raise Garbled("what is skipped is no list")
+    return found
+
+
+def _entry(row: list[object]) -> Entry:
+    path, size, runs = row
+    return Entry(checked(path), A_DIRECTORY if size == A_DIRECTORY else number(size, LARGEST), runs is True)
+
+
+def _take(tree: Tree, place: Place, batch: tuple[Entry, ...], channel: Channel, count: Count, tell: Tell) -> None:
+    """Make the directories, say what is there of the files, and take the rest."""
+    there: dict[int, Standing] = {}
+    for index, entry in enumerate(batch):
+        if entry.is_directory:
+            tree.directory(place.of(entry.path), make=True)
+        else:
+            there[index] = standing(tree, place.of(entry.path), entry.size)
+    if count.files + len(there) > count.all_files:
+        raise Garbled("more files are offered than were announced")
+    have = [[index, len(each.digests) // DIGEST, each.whole] for index, each in there.items() if each.digests]
+    channel.put("want", b"".join(each.digests for each in there.values()), have=have)
+    for index, found in there.items():
+        arrive(tree, place.of(batch[index].path), batch[index], index, found, channel, count, tell)
+        count.files += 1
+        tell(count)

@@ -1,0 +1,30 @@
+"""A user of the desk on a real cluster who has a volume, for tests and benchmarks that copy files."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import yaml  # type: ignore[import-untyped]  # comes with the kubernetes package, its stubs do not
+
+from tests.cluster.kubectl import Kubectl
+from tests.support.desks import CLAIM, User, shipped
+from tests.support.docker.images import STAND_IN
+
+HOME = "/pfs/datacenter1/home/me"
+
+
+def user_of(namespace: Kubectl, place: Path) -> User:
+    """Return a user with the shipped Role in a namespace where the claim `mfs` has a volume."""
+    namespace("create", "serviceaccount", "desk")
+    namespace.apply(CLAIM, *shipped())
+    token = namespace("create", "token", "desk").strip()
+    cluster = yaml.safe_load(namespace.kubeconfig.read_text())["clusters"][0]["cluster"]
+    ca = place / "ca.crt"
+    ca.write_bytes(base64.b64decode(cluster["certificate-authority-data"]))
+    made = User(home=place / "home", namespace=namespace.namespace)
+    made.configure(
+        username="me", password=token, endpoint=cluster["server"], namespace=namespace.namespace, image=STAND_IN,
+        volume={"claim": "mfs"}, **{"certificate-authority": str(ca)},
+    )  # fmt: skip
+    return made
