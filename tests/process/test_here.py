@@ -234,28 +234,24 @@ def test_who_is_killed_at_a_barrier_stands_there_no_more(start_gang: Callable[[i
     wait_until(lambda: gang.at(0) == ())
 
 
-def test_progress_is_sent_once_a_second_and_the_last_of_a_pass_is_not_lost(start_gang: Callable[[int], Gang]) -> None:
+def test_progress_is_sent_some_times_a_second_and_the_last_is_not_lost(start_gang: Callable[[int], Gang]) -> None:
     script = """
 begun = time.monotonic()
 for step in range(10**9):
     here.progress(pass_=0, step=step, loss=0.5)
-    if time.monotonic() > begun + 1.5:
+    if time.monotonic() > begun + 0.7:
         break
 for number in range(1, 4):
     here.progress(pass_=number)
-    here.progress(rmse=number)
 here.progress(step=step + 1, phase="done")
 print(step + 1, time.monotonic() - begun)
 """
     gang = start_gang(1)
     (told,) = gang.run(script)[0]
     last, seconds = told.split()
-    assert gang.boards[0].marks.progress == {"pass": 3, "step": int(last), "loss": 0.5, "rmse": 3, "phase": "done"}
+    assert gang.boards[0].marks.progress == {"pass": 3, "step": int(last), "loss": 0.5, "phase": "done"}
     seen = {json.dumps(dict(marks.progress)) for marks in gang.heard}
-    ends = {(marks.progress.get("pass"), marks.progress.get("rmse")) for marks in gang.heard}
-    assert ends >= {(1, 1), (2, 1), (2, 2), (3, 2), (3, 3)}
-    # By time, a pass's beginning and what was said last of it, the last of all, and before all: nothing.
-    assert len(seen) <= float(seconds) + 1 + 2 * 4 + 1 + 1
+    assert 4 <= len(seen) <= float(seconds) / 0.2 + 6  # the first, three passes, the last, and before all: nothing
 
 
 def test_a_forked_child_speaks_for_itself(start_gang: Callable[[int], Gang]) -> None:
