@@ -1,4 +1,4 @@
-"""What can be trained on this machine: Paddle's recommendation, or a stand-in where Paddle cannot be had.
+"""What can be trained on this machine: Paddle's recommendation, a stand-in for it, or a job as it is submitted.
 
 No I/O here.
 """
@@ -9,22 +9,37 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from launcher.job import entry
+from launcher.job.description import Job
+from launcher.job.environment import environment
+
 MAKER = "make_data.py"
+START_SH = (  # as it says them
+    "--dot_period=10",
+    "--log_period=50",
+    "--trainer_count=4",
+    "--saving_period=1",
+    "--local=0",
+    "--use_gpu=0",
+    "--config=./trainer_config.py",
+)
+V1_PASSES = 10  # start.sh's, too
+SAID = ("LAUNCHER_RUNTIME", "PADDLE_INIT_NUM_PASSES")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """A directory of the repository, and all in which one example differs from another."""
+    """A directory with a program, and all in which one example differs from another."""
 
     title: str
     directory: Path
     needed: tuple[str, ...]
-    # The job's own files among them, as a pattern.
+    # The job's own files among them, as a pattern; without one all that is there, and no data is made.
     own: str
-    # What start_paddle is told, but for the number of passes, which comes last.
+    # What start_paddle is told, but for the number of passes, which comes last where there is a flag for it.
     words: tuple[str, ...]
     passes_flag: str
-    passes: int
+    passes: int  # 0: the program alone knows
     env: Mapping[str, str]
     # The Python that draws the curve, where there is one that can.
     painter: Path | None = None
@@ -38,15 +53,7 @@ def stand_in(root: Path, environ: Mapping[str, str]) -> Example:
         directory=directory,
         needed=("paddle", "trainer_config.py", MAKER),
         own="trainer_config.py",
-        words=(  # as start.sh says it
-            "--dot_period=10",
-            "--log_period=50",
-            "--trainer_count=4",
-            "--saving_period=1",
-            "--local=0",
-            "--use_gpu=0",
-            "--config=./trainer_config.py",
-        ),
+        words=START_SH,
         passes_flag="--num_passes",
         passes=10,
         env={"PATH": f"{directory}:{environ.get('PATH', '/usr/local/bin:/usr/bin:/bin')}"},
@@ -65,4 +72,21 @@ def recommendation(root: Path, python: Path) -> Example:
         passes=15,
         env={"PYTHONPATH": str(root)},
         painter=python,
+    )
+
+
+def submitted(job: Job, package: Path) -> Example:
+    """Return a job of this package as its trainers would run it."""
+    told = environment(job, "trainer")
+    v1 = entry.is_v1(job)
+    flags = (*START_SH, f"--num_passes={V1_PASSES}", f"--trainer_count={told['TRAINER_COUNT']}") if v1 else ()
+    return Example(
+        title="Paddle's v1 command line" if v1 else job.entry_point,
+        directory=package,
+        needed=(job.topology,) if job.topology else (),
+        own="",
+        words=(*flags, *entry.command(job, serves=False)[1:]),  # the first is start.sh or start_paddle itself
+        passes_flag="",
+        passes=(job.passes or V1_PASSES) if v1 else 0,
+        env={name: told[name] for name in SAID if name in told},
     )

@@ -27,10 +27,12 @@ def check_example(example: Example) -> None:
     """Refuse to begin where the example is not."""
     missing = [name for name in example.needed if not (example.directory / name).is_file()]
     if missing:
-        raise NotReady(
-            f"{example.directory} does not hold {' and '.join(missing)}: expected the current directory to be the "
-            "repository's root, which has the examples; change to it and try again"
+        remedy = (
+            "the current directory to be the repository's root, which has the examples; change to it and try again"
+            if example.own
+            else "the program's package"
         )
+        raise NotReady(f"{example.directory} does not hold {' and '.join(missing)}: expected {remedy}")
 
 
 def check_ports(
@@ -91,13 +93,34 @@ def _aside(directory: Path) -> Path:
 
 
 def furnish(rehearsal: Rehearsal, pods: Sequence[Pod]) -> None:
-    """Lay out the volume as the seeds have it, with a shard for each pod, and a directory for each pod."""
+    """Lay out the volume as the seeds have it, and a directory for each pod; an example makes its data, too."""
+    for pod in pods:
+        pod.workdir.mkdir(parents=True)
+    if rehearsal.example.own:
+        _furnish_example(rehearsal)
+    else:
+        _copy(rehearsal.example.directory, rehearsal.config_dir)
+
+
+def _copy(package: Path, target: Path) -> None:
+    """Copy a package as `submit` does, without what rehearsals have made in it."""
+
+    def made_here(at: str, names: list[str]) -> list[str]:
+        return [name for name in names if (Path(at, name) / MARKER).is_file()]
+
+    try:
+        shutil.copytree(package, target, symlinks=True, ignore=made_here)
+    except (OSError, shutil.Error) as error:
+        why = error.strerror or f"{len(error.args[0])} files of it cannot be read" if error.args else "unknown"
+        raise NotReady(f"{package} cannot be copied to {target}: {why}") from error
+
+
+def _furnish_example(rehearsal: Rehearsal) -> None:
+    """Bring an example's own files, and a shard of its data for each pod."""
     example = rehearsal.example
     rehearsal.config_dir.mkdir(parents=True)
     for path in example.directory.glob(example.own):
         shutil.copy(path, rehearsal.config_dir)
-    for pod in pods:
-        pod.workdir.mkdir(parents=True)
     # The example's own maker splits as well: a shard has all users and movies, and a part of the ratings.
     maker = example.directory / MAKER
     words = (sys.executable, maker, rehearsal.job_dir, f"--shards={rehearsal.pods}")

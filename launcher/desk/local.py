@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
@@ -34,17 +35,35 @@ examples:
 def main(words: Sequence[str] | None = None) -> int:
     """Rehearse, and return 0 or the code of the pod that failed first."""
     given = _parse(words)
-    directory = Path(given.directory).resolve()
+    place = Place(directory=Path(given.directory).resolve(), pods=given.pods, port=given.port, keep=given.keep)
+    return rehearse(lambda line: demo(Path.cwd(), line, stand_in=given.stand_in), place, passes=given.passes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a rehearsal is, and how many pods there are."""
+
+    directory: Path
+    pods: int
+    port: int
+    keep: bool
+    job: str = JOB
+
+
+def rehearse(choose: Callable[[Line], Example], place: Place, *, passes: int | None) -> int:
+    """Rehearse what is chosen, and return 0 or the code of the pod that failed first."""
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal without UTF-8 has no branches
     line = Line(sys.stdout)
     try:
-        ground.check_ports(addresses(given.pods), ports(given.port))
-        ground.check_directory(directory)
-        chosen = _choose(Path.cwd(), line, stand_in=given.stand_in)
-        passes = given.passes or chosen.passes
-        rehearsal = Rehearsal(example=chosen, directory=directory, pods=given.pods, passes=passes, port=given.port)
+        ground.check_ports(addresses(place.pods), ports(place.port))
+        ground.check_directory(place.directory)
+        chosen = choose(line)
+        rehearsal = Rehearsal(
+            example=chosen, directory=place.directory, pods=place.pods, passes=passes or chosen.passes,
+            port=place.port, job=place.job,
+        )  # fmt: skip
         pods = pods_of(rehearsal, os.environ, sys.executable)
-        ground.clear(directory, keep=given.keep)
+        ground.clear(place.directory, keep=place.keep)
         ground.furnish(rehearsal, pods)
     except NotReady as error:
         sys.stderr.write(f"rehearsal: {error}\n")
@@ -52,7 +71,7 @@ def main(words: Sequence[str] | None = None) -> int:
     return _live(rehearsal, pods, line)
 
 
-def _choose(root: Path, line: Line, *, stand_in: bool) -> Example:
+def demo(root: Path, line: Line, *, stand_in: bool) -> Example:
     """Return what is trained: Paddle's recommendation, unless Paddle cannot be had or is not asked for."""
     substitute = example.stand_in(root, os.environ)
     ground.check_example(substitute)
@@ -68,8 +87,8 @@ def _choose(root: Path, line: Line, *, stand_in: bool) -> Example:
 
 def _live(rehearsal: Rehearsal, pods: Sequence[Pod], line: Line) -> int:
     line.say(
-        f"{JOB}: {len(pods)} pods at {pods[0].address} to {pods[-1].address}, each with a pserver and a trainer, "
-        f"on {rehearsal.example.title}"
+        f"{rehearsal.job}: {len(pods)} pods at {pods[0].address} to {pods[-1].address}, each with a pserver and a "
+        f"trainer, on {rehearsal.example.title}"
     )
     began = time.monotonic()
 

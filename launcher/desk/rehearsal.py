@@ -12,7 +12,7 @@ from pathlib import Path
 from launcher.desk.example import Example
 
 JOB = "paddle-cluster-job"
-CONFIG_DIR = "recommendation"
+CONFIG_DIR, PACKAGE = "recommendation", "package"  # as the seeds call it, and as `submit` does
 PORTS_NUM = 2
 PORTS_NUM_SPARSE = 2
 # From the pserver's first port to the launcher's own, as far apart as their defaults are; those between are a v1
@@ -31,6 +31,7 @@ class Rehearsal:
     pods: int
     passes: int
     port: int
+    job: str = JOB
 
     @property
     def volume(self) -> Path:
@@ -40,12 +41,12 @@ class Rehearsal:
     @property
     def job_dir(self) -> Path:
         """The job's directory on the volume."""
-        return self.volume / JOB
+        return self.volume / self.job
 
     @property
     def config_dir(self) -> Path:
         """Where the job's own files are."""
-        return self.job_dir / CONFIG_DIR
+        return self.job_dir / (CONFIG_DIR if self.example.own else PACKAGE)
 
     @property
     def output(self) -> Path:
@@ -89,7 +90,8 @@ def pods_of(rehearsal: Rehearsal, environ: Mapping[str, str], python: str) -> tu
     """Return the pods, each as its manifest would have described it; their launchers run in this Python."""
     shared = _shared(rehearsal, environ)
     example = rehearsal.example
-    argv = (python, "-m", "launcher.pod", *example.words, f"{example.passes_flag}={rehearsal.passes}")
+    passes = (f"{example.passes_flag}={rehearsal.passes}",) if example.passes_flag else ()
+    argv = (python, "-m", "launcher.pod", *example.words, *passes)
     own = rehearsal.directory / "pods"
     return tuple(_pod(own / address, address, argv, shared) for address in addresses(rehearsal.pods))
 
@@ -106,10 +108,10 @@ def _shared(rehearsal: Rehearsal, environ: Mapping[str, str]) -> dict[str, str]:
     """Return what all pods are told: the seed's variables, where they find each other, and the example's own."""
     around = {name: value for name, value in environ.items() if not name.startswith(OF_A_JOB)}
     said = {
-        "JOB_NAME": JOB,
+        "JOB_NAME": rehearsal.job,
         "JOB_PATH": str(rehearsal.volume),
         "JOB_NAMESPACE": "default",
-        "TRAIN_CONFIG_DIR": CONFIG_DIR,
+        "TRAIN_CONFIG_DIR": rehearsal.config_dir.name,
         "CONF_PADDLE_NIC": "lo",
         "CONF_PADDLE_PORT": str(rehearsal.port),
         "CONF_PADDLE_PORTS_NUM": str(PORTS_NUM),

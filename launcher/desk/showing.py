@@ -87,6 +87,8 @@ def progress(passes: int, log: str, seconds: float) -> str:
     name, found = ("RMSE", errors(log)) if errors(log) else ("cost", costs(log))
     done = max(found) + 1 if found else 0
     value = f"{name} {found[done - 1]:.4f}" if found else "starting"
+    if not passes:
+        return f"pass {done}: {value}, {seconds:.1f} s" if found else f"{seconds:.1f} s"
     return f"pass {done}/{passes} {bar(done, passes)} {value}, {seconds:.1f} s"
 
 

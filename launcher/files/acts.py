@@ -11,6 +11,7 @@ from launcher.files.channel import Channel
 from launcher.files.chunks import PIECE
 from launcher.files.frames import Frame
 from launcher.files.names import below, divided, joined, shown
+from launcher.files.probing import probe
 from launcher.files.problem import Trouble
 from launcher.files.receiving import receive
 from launcher.files.sending import send
@@ -111,6 +112,7 @@ ACTS: Mapping[str, Callable[[Tree, Frame, Channel], None]] = {
     "send": _send,
     "receive": _receive,
     "list": _list,
+    "probe": probe,
     "make": _make,
     "remove": _remove,
     "show": _show,

@@ -150,8 +150,41 @@ def test_an_image_that_no_registry_has_is_told(me: User) -> None:
     assert "its image cannot be pulled" in said.err
 
 
-def test_doctor_is_content(me: User) -> None:
-    wait_until(lambda: "is bound" in me("doctor").out, timeout=30, every=0.5)
-    said = me("doctor")
-    assert said.code == 0, said.out
-    assert "the claim mfs is bound, and every node can write to it" in said.out
+def test_a_registrys_session(namespace: Kubectl, me: User) -> None:
+    made = me(
+        "registry", "-username", "u", "-server", "registry.example.com", "-name", "my-registry", stdin="5ecret\n"
+    )
+    assert (made.code, made.out) == (0, ""), made.err
+    head, row = me("get", "registry").rows
+    assert (head[1], row[:2]) == ("NAME", ["0", "my-registry"])
+    assert me(*submit("-registry", "my-registry", seconds=60)).code == 0
+    running = me("wait", NAME, "--for", "running", "--timeout", "90s", timeout=120)
+    assert running.code == 0, running.err
+    pods = namespace.items("pods")
+    assert all(pod["spec"]["imagePullSecrets"] == [{"name": "my-registry"}] for pod in pods)
+    assert me("kill", "-rm", NAME).code == 0
+    assert me("delete", "registry", "my-registry").code == 0
+    assert me("get", "registry").rows == [head]
+
+
+def test_doctor_is_content_and_leaves_nothing(namespace: Kubectl, me: User, claimed: Volume) -> None:
+    wait_until(lambda: "is bound" in me("doctor", *me.without("image")).out, timeout=30, every=0.5)
+    said = me("doctor", timeout=200)
+    assert said.code == 0, said.out + said.err
+    for line in (
+        "the claim mfs is bound, and every node can write to it",
+        "can be pulled and has the launcher",
+        "a pod can write, create exclusively and rename on it",
+        "two pods of two nodes have the same: seen after ",
+        "a headless name stood for all 2 pods after ",
+    ):
+        assert line in said.out, said.out
+    wait_until(lambda: not namespace.items("pods,services"), timeout=60, every=0.5)
+    assert not list(claimed.path.glob(".paddlectl*"))
+
+
+def test_doctor_tells_what_an_image_lacks(namespace: Kubectl, me: User, box: str) -> None:
+    said = me("doctor", *me.saying(image=box), timeout=200)
+    assert said.code == 1
+    assert re.search(r"FAIL  image   .* has no /opt/launcher of this version", said.out), said.out
+    wait_until(lambda: not namespace.items("pods"), timeout=60, every=0.5)

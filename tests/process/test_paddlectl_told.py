@@ -109,7 +109,7 @@ def test_two_users_with_the_shipped_role_see_and_touch_only_their_own(
 ) -> None:
     other = user(plane, tmp_path / "other", f"{me.namespace}-2")
     submitted(plane, me)
-    assert me("doctor", "-q").out.splitlines()[0].startswith("ok    rights")
+    assert me("doctor", "-q", *me.without("image")).out.splitlines()[0].startswith("ok    rights")
     assert len(other("get", "jobs").rows) == 1
     for words in (("get", "jobs"), ("kill", "-rm", NAME), ("logs", NAME), SUBMIT, ("get", "registry")):
         said = other(*words, "-namespace", me.namespace)
@@ -117,15 +117,6 @@ def test_two_users_with_the_shipped_role_see_and_touch_only_their_own(
         assert "no right for this" in said.err
         assert "k8s/rbac/desk" in said.err
     assert len(pods(plane, me)) == 5
-
-
-def test_doctor_names_what_is_missing_and_what_to_do(plane: ControlPlane, me: User) -> None:
-    said = me("doctor")
-    assert said.code == 1
-    assert "FAIL  volume  the claim mfs is Pending, not Bound" in said.out
-    assert "ok    pods    the namespace takes pods as ours are" in said.out
-    plane.delete(me.namespace, "RoleBinding", "paddlectl")
-    assert re.search(r"FAIL  rights  missing in .*: create jobs, ", me("doctor").out)
 
 
 def test_an_expired_token_and_a_server_that_is_away_are_told(plane: ControlPlane, me: User) -> None:

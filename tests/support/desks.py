@@ -74,6 +74,19 @@ class User:
         kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
         return {**kept, "HOME": str(self.home), **more}
 
+    def without(self, *names: str) -> tuple[str, str]:
+        """Return the flag for a configuration like the user's, in which the datacenter lacks something."""
+        return self.saying(**dict.fromkeys(names))
+
+    def saying(self, **changed: object) -> tuple[str, str]:
+        """Return the flag for a configuration like the user's, in which the datacenter says something else."""
+        whole = json.loads((self.home / ".paddle" / "config").read_text())
+        whole["datacenters"][0].update(changed)
+        path = self.home / f"saying-{'-'.join(changed)}"
+        path.write_text(json.dumps(whole))
+        path.chmod(0o600)
+        return ("-config", str(path))
+
     def configure(self, **datacenter: object) -> None:
         """Write the configuration, of one datacenter."""
         whole = {"datacenters": [{"name": "datacenter1", **datacenter}], "current-datacenter": "datacenter1"}

@@ -28,6 +28,7 @@ PURE = {
     "launcher.desk.datacenters",
     "launcher.desk.example",
     "launcher.desk.kinds",
+    "launcher.desk.probed",
     "launcher.desk.problem",
     "launcher.desk.pfs.websocket",
     "launcher.desk.rehearsal",

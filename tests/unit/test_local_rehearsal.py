@@ -9,7 +9,8 @@ import pytest
 
 from launcher.desk import example
 from launcher.desk.example import Example
-from launcher.desk.rehearsal import JOB, Pod, Rehearsal, addresses, pods_of, ports
+from launcher.desk.rehearsal import JOB, PACKAGE, Pod, Rehearsal, addresses, pods_of, ports
+from launcher.job import PaddleJob, Volume
 from launcher.pod.settings import Runtime
 from launcher.pod.variables import read
 
@@ -124,3 +125,32 @@ def test_every_port_that_a_pod_may_open_is_known(which: Example) -> None:
     v1 = range(settings.ports.first, settings.ports.last + 1)
     fleet = (settings.ports.of_generation(number) for number in range(1, 20))
     assert {*v1, *fleet, settings.status_port} == {*ports(9000)} == {*range(9000, 9007)}
+
+
+def submitted(*, entry_point: str = "", topology: str = "", passes: int) -> Example:
+    job = PaddleJob(
+        job_name="mine", runtime_image="none", trainer_package_path="/package", trainers=2, together=True, cpu_nums=2,
+        volumes=(Volume(mount_path="/volume", claim="here"),), entry_point=entry_point, topology=topology,
+        passes=passes,
+    )  # fmt: skip
+    return example.submitted(job, Path("/package"))
+
+
+def test_a_job_of_ones_own_has_the_words_that_its_pods_have_on_a_cluster() -> None:
+    mine = submitted(entry_point="python train.py 'two words'", passes=3)
+    (first, _) = pods(example=mine, pods=2, passes=mine.passes)
+    assert first.argv[3:] == ("--", "python", "train.py", "two words")
+    settings = read(first.env, first.argv[3:])
+    assert settings.runtime is Runtime.FLEET
+    assert (first.env["TRAIN_CONFIG_DIR"], first.env["PADDLE_INIT_NUM_PASSES"]) == (PACKAGE, "3")
+
+
+def test_a_v1_job_of_ones_own_has_start_shs_words_and_then_its_own() -> None:
+    mine = submitted(topology="conf/net.py", passes=7)
+    (first, _) = pods(example=mine, pods=2, passes=mine.passes)
+    assert read(first.env, first.argv[3:]).runtime is Runtime.V1
+    last = {word.partition("=")[0]: word.partition("=")[2] for word in first.argv[3:]}
+    assert (last["--config"], last["--num_passes"], last["--trainer_count"]) == ("./conf/net.py", "7", "2")
+    assert mine.passes == 7
+    start_sh = (Path(__file__).parents[2] / "docker" / "start.sh").read_text()
+    assert all(f"{name}=" in start_sh for name in last)

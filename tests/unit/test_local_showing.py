@@ -59,6 +59,8 @@ def test_the_rmse_of_each_pass_is_read_where_it_is_told(log: str, expected: dict
         (10, "", f"pass 0/10 [{'.' * 30}] starting, 1.5 s"),
         (10, LOG, f"pass 2/10 [{'#' * 6}{'.' * 24}] cost 0.5000, 1.5 s"),
         (2, LOG, f"pass 2/2 [{'#' * 30}] cost 0.5000, 1.5 s"),
+        (0, LOG, "pass 2: cost 0.5000, 1.5 s"),
+        (0, "", "1.5 s"),
         (4, RECOMMENDATION, f"pass 2/4 [{'#' * 15}{'.' * 15}] RMSE 0.9365, 1.5 s"),
     ],
 )

@@ -1,12 +1,92 @@
-"""`paddlectl local`: a rehearsal on this machine, described here; `paddlectl` hands all its words on."""
+"""`paddlectl local`: the same job on this machine, with `submit`'s flags; without a program, the demo."""
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-EXAMPLES = "  paddlectl local --pods 3 --passes 10\n  paddlectl local --help                  its own flags"
+from launcher.desk import example
+from launcher.desk.arguments import flag, whole
+from launcher.desk.example import Example
+from launcher.desk.opening import Desk
+from launcher.desk.problem import Problem
+from launcher.desk.rehearsal import JOB
+from launcher.desk.verbs import submit
+from launcher.job import PaddleJob, Volume
+
+if TYPE_CHECKING:
+    from launcher.desk.local import Place
+
+MOST = 100
+EXAMPLES = """\
+  paddlectl local -jobname my-job -parallelism 3 -entry "python train.py" my-package
+  paddlectl local -topology trainer_config.py -passes 2 my-package      with the `paddle` that is on PATH
+  paddlectl local --pods 3 --passes 10                                  without a program: the demo
+  paddlectl local --stand-in                                            the demo without Paddle, in a few seconds"""
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Leave the flags to the rehearsal."""
-    parser.add_argument("flags", nargs="*", help="as for `python -m launcher.desk.local`")
+    """Add submit's flags, and where it is all to be."""
+    flag(parser, "jobname", "name", default=JOB, metavar="NAME", help=f"lower-case letters, digits and - ({JOB})")
+    submit.of_a_job(parser)
+    flag(parser, "pods", type=whole(1, MOST), default=None, metavar="N", help="as -parallelism (the demo's: 3)")
+    flag(parser, "port", type=whole(1, 65_000), default=7164, metavar="PORT", help="the pservers' first (7164)")
+    flag(parser, "directory", default="", metavar="DIR", help="for all that is made (build/NAME)")
+    flag(parser, "keep", action="store_true", help="move the last run aside instead of removing it")
+    flag(parser, "stand-in", action="store_true", help="the demo with a stand-in for Paddle")
+    parser.add_argument("package", nargs="?", default="", help="the program's directory, here")
+
+
+def run(given: Namespace, desk: Desk) -> int:
+    """Rehearse; the code is 0, or that of the pod that failed first."""
+    from launcher.desk import ground, local
+    from launcher.desk.display import Line
+
+    def demo(line: Line) -> Example:
+        return local.demo(Path.cwd(), line, stand_in=given.stand_in)
+
+    def mine(_: Line) -> Example:
+        chosen = example.submitted(job, Path(job.trainer_package_path))
+        ground.check_example(chosen)
+        return chosen
+
+    if not (given.entry or given.topology or given.package):
+        return local.rehearse(demo, _place(given, "demo", JOB, given.pods or 3), passes=given.passes)
+    job = described(given)
+    if given.pservers not in (1, job.trainers):
+        desk.voice.note(f"-pservers {given.pservers}: here each of the {job.trainers} pods is one, and a trainer")
+    return local.rehearse(mine, _place(given, job.job_name, job.job_name, job.trainers), passes=None)
+
+
+def described(given: Namespace) -> PaddleJob:
+    """Return the job that the flags describe; what is no use here, such as an image, is looked at all the same."""
+    package = Path(given.package or ".").resolve()
+    if given.package.startswith("/pfs/") and not package.is_dir():
+        raise Problem(f"{given.package} is on a volume: bring it here with `paddlectl cp {given.package} .`")
+    if not package.is_dir():
+        raise Problem(f"{given.package} is no directory here: expected the program's package")
+    return PaddleJob(
+        job_name=given.jobname,
+        entry_point=given.entry,
+        runtime_image=given.image or "none",
+        memory=given.memory,
+        cpu_nums=given.cpu,
+        gpu_nums=given.gpu,
+        pscpu=given.pscpu,
+        psmemory=given.psmemory,
+        trainers=given.pods or given.parallelism,
+        trainer_package_path=str(package),
+        topology=given.topology,
+        passes=given.passes,
+        registry=given.registry,
+        together=True,
+        volumes=(Volume(mount_path="/volume", claim="here"),),  # the directory stands for one
+    )
+
+
+def _place(given: Namespace, directory: str, job: str, pods: int) -> Place:
+    from launcher.desk.local import Place
+
+    where = Path(given.directory or f"build/{directory}").resolve()
+    return Place(directory=where, pods=pods, port=given.port, keep=given.keep, job=job)
