@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,4 +23,5 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
 @pytest.fixture
 def me(plane: ControlPlane, tmp_path: Path, request: pytest.FixtureRequest) -> User:
     """A user with a namespace named after the test."""
-    return user(plane, tmp_path, re.sub(r"[^a-z0-9]+", "-", request.node.name)[:60].strip("-"))
+    which = f"{zlib.crc32(request.node.nodeid.encode()):x}"  # two modules may have a test of one name
+    return user(plane, tmp_path, re.sub(r"[^a-z0-9]+", "-", request.node.name)[:48].strip("-") + f"-{which}")
