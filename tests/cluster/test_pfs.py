@@ -13,7 +13,7 @@ import pytest
 from tests.cluster.files import HOME, user_of
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.volumes import Volume
-from tests.support.agents import contents, noise
+from tests.support.agents import arrived, contents, noise
 from tests.support.desks import Said, User
 from tests.support.waiting import wait_until
 
@@ -105,7 +105,7 @@ def killed(me: User, work: Path, where: Path, *words: str) -> None:
     """Kill a copy when the large file is there by half."""
     with subprocess.Popen(me.words(*words), env=me.environ(), cwd=work, stderr=subprocess.DEVNULL) as process:
         wait_until(
-            lambda: any(each.stat().st_size > 18 << 20 for each in where.rglob(".paddlectl-*")),
+            lambda: arrived(where) > 18 << 20,
             timeout=90,
             every=0.002,
         )

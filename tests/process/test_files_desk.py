@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.agents import contents, noise
+from tests.support.agents import arrived, contents, noise
 from tests.support.control_plane import ControlPlane
 from tests.support.desks import CLAIM, Said, User, user
 from tests.support.nodes import PULLING, Node, node_of
@@ -141,7 +141,7 @@ def test_a_copy_that_is_killed_is_gone_on_with_by_the_next(
         me.words("cp", "weights", HOME), env=me.environ(PYTHONPATH=str(Path.cwd())), cwd=work, stderr=subprocess.PIPE
     )
     with started:
-        wait_until(lambda: any(each.stat().st_size > 20 << 20 for each in volume.iterdir()), timeout=30, every=0.001)
+        wait_until(lambda: arrived(volume) > 20 << 20, timeout=30, every=0.001)
         started.kill()
     assert not (volume / "weights").exists()
     assert len(pods(plane, me)) == 1  # nobody was left to remove it
@@ -160,7 +160,7 @@ def test_ctrl_c_removes_the_pod(plane: ControlPlane, me: User, node: Node, volum
         me.words("cp", "weights", HOME), env=me.environ(PYTHONPATH=str(Path.cwd())), cwd=work, stderr=subprocess.PIPE
     )
     with started:
-        wait_until(lambda: any(each.stat().st_size > 20 << 20 for each in volume.iterdir()), timeout=30, every=0.001)
+        wait_until(lambda: arrived(volume) > 20 << 20, timeout=30, every=0.001)
         started.send_signal(signal.SIGINT)
         assert started.wait(timeout=20) == 130
     gone(plane, me)

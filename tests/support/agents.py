@@ -9,7 +9,7 @@ import select
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from launcher.files.channel import Channel
@@ -116,3 +116,12 @@ def contents(top: Path) -> dict[bytes, str]:
             with path.open("rb") as file:
                 found[name] = hashlib.file_digest(file, "sha256").hexdigest()
     return found
+
+
+def arrived(where: Path) -> int:
+    """Return how much of the largest file that is not whole yet has come; any of them may be renamed meanwhile."""
+    sizes = [0]
+    for each in where.rglob(".paddlectl-*"):
+        with suppress(FileNotFoundError):
+            sizes.append(each.stat().st_size)
+    return max(sizes)

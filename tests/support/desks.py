@@ -24,6 +24,9 @@ CLAIM = {
     "spec": {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}},
 }
 
+# What a laptop has besides, and how what is started here is measured.
+KEPT = ("PATH", "LANG")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
@@ -71,7 +74,7 @@ class User:
 
     def environ(self, **more: str) -> dict[str, str]:
         """Return the variables of the user's shell."""
-        kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+        kept = {name: text for name, text in os.environ.items() if name in KEPT or name.startswith("COVERAGE")}
         return {**kept, "HOME": str(self.home), **more}
 
     def without(self, *names: str) -> tuple[str, str]:
