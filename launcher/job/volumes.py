@@ -65,9 +65,11 @@ class Volume:
             yield f"host_path={self.host_path!r}: expected an absolute path without `..`"
         if self.nfs and not (NFS.fullmatch(str(self.nfs)) and _absolute(self.nfs[self.nfs.index("/") :])):
             yield f"nfs={self.nfs!r}: expected server:/path, such as 10.0.0.2:/exports"
-        lacking = [name for name in ("driver", "volumeHandle") if name not in self.csi] if self.csi else []
-        if lacking:
-            yield f"csi={dict(self.csi)!r} lacks {' and '.join(lacking)}: expected what a PersistentVolume says there"
+        lacking = [] if "csi" not in kinds else [name for name in ("driver", "volumeHandle") if name not in self.csi]
+        if lacking and not isinstance(self.csi, dict):
+            yield f"csi={self.csi!r}: expected what a PersistentVolume says there, driver and volumeHandle at least"
+        elif lacking:
+            yield f"csi={self.csi!r} lacks {' and '.join(lacking)}: expected what a PersistentVolume says there"
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 import signal
 import subprocess
@@ -10,19 +9,17 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml  # type: ignore[import-untyped]  # comes with the kubernetes package, its stubs do not
 
+from tests.cluster.files import HOME, user_of
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.volumes import EXAMPLE, Volume
-from tests.support.desks import CLAIM, User, shipped
-from tests.support.docker.images import STAND_IN
+from tests.support.desks import User
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("images")
 
 WHEN = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 NAME = "my-paddlecloud-job"
-HOME = "/pfs/datacenter1/home/me"
 PROGRAM = """\
 import os, sys, time
 print("lead", os.environ["TRAINING_ROLE"], os.environ["PADDLE_CLOUD_CURRENT_DATACENTER"], flush=True)
@@ -41,17 +38,7 @@ else:
 @pytest.fixture
 def me(namespace: Kubectl, claimed: Volume, tmp_path: Path) -> User:
     """A user with the shipped Role, a volume and a package on it."""
-    namespace("create", "serviceaccount", "desk")
-    namespace.apply(CLAIM, *shipped())
-    token = namespace("create", "token", "desk").strip()
-    cluster_of = yaml.safe_load(namespace.kubeconfig.read_text())["clusters"][0]["cluster"]
-    ca = tmp_path / "ca.crt"
-    ca.write_bytes(base64.b64decode(cluster_of["certificate-authority-data"]))
-    made = User(home=tmp_path / "home", namespace=namespace.namespace)
-    made.configure(
-        username="me", password=token, endpoint=cluster_of["server"], namespace=namespace.namespace, image=STAND_IN,
-        volume={"claim": "mfs"}, **{"certificate-authority": str(ca)},
-    )  # fmt: skip
+    made = user_of(namespace, tmp_path)
     package = claimed.path / "ctr_demo_package"
     package.mkdir()
     (package / "train.py").write_text(PROGRAM)

@@ -162,6 +162,34 @@ def test_a_refusal_is_one_line(body: bytes, status: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("status", "message", "who", "sentence"),
+    [
+        (401, "Unauthorized", "datacenter 'd'", "expired or is not its own; put a new one into `password:`"),
+        (401, "Unauthorized", "context 'c'", "expired or is not its own; log in again as for kubectl"),
+        (403, "jobs is forbidden: u cannot list", "u", "no right for this: jobs is forbidden: u cannot list"),
+        (403, "exceeded quota: q", "u", "h answers 403: exceeded quota: q"),
+        (500, "x" * 700, "u", f"h answers 500: {'x' * 600}..."),
+    ],
+)
+def test_a_refusal_names_the_remedy(status: int, message: str, who: str, sentence: str) -> None:
+    refused = access.refusal(status, json.dumps({"message": message}).encode(), host="h", who=who)
+    assert sentence in str(refused)
+    assert (refused.status, refused.message) == (status, sentence[-603:] if status == 500 else message)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Invalid kube-config file. Expected key current-context in /c", "Expected key current-context"),
+        ("Expected object with name me@a.b/c in x/contexts list", "Expected object with name me@a.b/c"),
+        ("'5ecret' is no token", "it is not complete"),
+    ],
+)
+def test_what_is_wrong_with_a_kubeconfig_is_said_without_its_values(text: str, said: str) -> None:
+    assert access.broken(text) == said
+
+
+@pytest.mark.parametrize(
     ("modes", "phase", "sentence"),
     [
         (["ReadWriteMany"], "Bound", "is bound, and every node can write to it"),
@@ -185,7 +213,38 @@ def test_doctor_on_a_quota_that_is_used_up() -> None:
 def test_doctor_on_shared_memory() -> None:
     bare = {"metadata": {"name": "p"}, "spec": {"containers": [{"volumeMounts": [{"mountPath": "/work"}]}]}}
     assert not checks.shm([bare]).good
-    assert checks.shm([]).good
+    own = {"metadata": {"name": "q"}, "spec": {"containers": [{"volumeMounts": [{"mountPath": "/dev/shm"}]}]}}
+    assert checks.shm([own]).good
+    assert checks.shm([own, bare]).sentence == "64 MiB of /dev/shm alone in p"
+
+
+def test_doctor_on_pods_registries_and_names() -> None:
+    assert not checks.pods("violates PodSecurity", "n").good
+    assert checks.pods("", "n").sentence == "the namespace takes pods as ours are: n"
+    assert checks.registries(["a", "b"]).sentence == "pull secrets for submit -registry: a, b"
+    assert checks.registries([]).sentence.startswith("no pull secret")
+    assert checks.dns([{"endpoints": [{"conditions": {"ready": True}}]}]).good
+    assert not checks.dns([{"endpoints": [{"conditions": {"ready": False}}]}, {}]).good
+    assert not checks.no_volume("d").good
+    assert checks.rights([], "n").good
+    assert "missing in n: create pods" in checks.rights([("", "pods", "create")], "n").sentence
+    assert checks.unknown("dns", "why").sentence == "not looked at: why"
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "[" * 60000])
+def test_a_job_whose_description_cannot_be_read_is_shown_all_the_same(text: str) -> None:
+    job = a_job()
+    job["metadata"]["annotations"] = {SPEC: text}
+    assert seen.job(job).spec == {"unreadable": True}
+    job["metadata"]["deletionTimestamp"] = "2026-11-18T10:00:00Z"
+    assert seen.job(job).state == "Terminating"
+
+
+def test_a_pod_that_no_node_takes_says_why() -> None:
+    pod = a_pod({}, phase="Pending")
+    no = {"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available"}
+    pod["status"] = {"phase": "Pending", "conditions": [{"type": "Initialized"}, no]}
+    assert seen.pod(pod).why == "no node takes it: 0/3 nodes are available"
 
 
 @pytest.mark.parametrize("name", ["a=b", "a,b", "", "a b", "a/b", "ü"])

@@ -86,6 +86,10 @@ def problems(**wrong: Any) -> tuple[str, ...]:  # noqa: ANN401  # whatever a use
         ({"volumes": Volume("/v", nfs="b"), "restricted": False}, "nfs='b': expected server:/path"),
         ({"volumes": Volume("/v", nfs=":/b"), "restricted": False}, "nfs=':/b': expected server:/path"),
         ({"volumes": Volume("/v", csi={"driver": "d"})}, "lacks volumeHandle: expected what a PersistentVolume says"),
+        (
+            {"volumes": Volume("/v", csi="efs")},  # type: ignore[arg-type]  # as somebody may write it
+            "csi='efs': expected what a PersistentVolume says there, driver and volumeHandle at least",
+        ),
         ({"volumes": Volume("/v", host_path="/b")}, "against the restricted pod security standard: expected a claim"),
         ({"volumes": Volume("/v", nfs="b:/c")}, "against the restricted pod security standard: expected a claim"),
         (
