@@ -47,6 +47,7 @@ def test_each_has_a_job_of_the_same_name_and_files_and_reaches_no_other(
     for each in (me, other):
         done = each(*SUBMITTED, str(package), timeout=120)
         assert done.code == 0, done.err
+    for each in (me, other):
         running = each("wait", JOB, "--for", "running", "--timeout", "90s", timeout=120)
         assert running.code == 0, running.err
         assert [row[1] for row in each("get", "jobs").rows] == ["NAME", JOB]
