@@ -8,6 +8,8 @@ import fcntl
 import hashlib
 import os
 import stat
+from collections.abc import Callable
+from functools import partial
 
 from launcher.files.channel import Channel
 from launcher.files.chunks import CHUNK, DIGEST, Standing, chunk_of, digests
@@ -23,35 +25,77 @@ ANYBODY, RUNS = 0o666, 0o777  # less what the umask takes away
 NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 
 
-def standing(tree: Tree, path: str, size: int) -> Standing:
-    """Return what is there of a file; anything else of its name is in the way."""
-    directory, name = divided(path)
-    within = tree.directory(directory, make=True)
-    if size > CHUNK and (part := _read(within, part_of(name), size, whole=False)).digests:
-        return part
-    there = tree.status(path)
-    if there is None:
+def standing(within: int, path: str, size: int) -> Standing:
+    """Return what is there of a file; anything else of its name is in the way. Its directory is closed."""
+    name = divided(path)[1]
+    try:
+        if size > CHUNK and (part := _read(within, part_of(name), size, whole=False)).digests:
+            return part
+        there = os.stat(name, dir_fd=within, follow_symlinks=False)
+        if not stat.S_ISREG(there.st_mode):
+            what = "a directory" if stat.S_ISDIR(there.st_mode) else "a link, or no plain file,"
+            raise Trouble(f"{shown(path)}: {what} of this name is there already: remove it, or take another place")
+        return _read(within, name, size, whole=True) if there.st_size == size else Standing()
+    except FileNotFoundError:
         return Standing()
-    if not stat.S_ISREG(there.st_mode):
-        what = "a directory" if stat.S_ISDIR(there.st_mode) else "a link, or no plain file,"
-        raise Trouble(f"{shown(path)}: {what} of this name is there already: remove it, or take another place")
-    return _read(within, name, size, whole=True) if there.st_size == size else Standing()
+    finally:
+        os.close(within)
 
 
 def arrive(
     tree: Tree, path: str, entry: Entry, index: int, found: Standing, channel: Channel, count: Count, tell: Tell
-) -> None:
-    """Take a file from the channel; one that the other end cannot send is told as lost."""
+) -> Callable[[], None]:
+    """Take a file from the channel, and return what is left to do: a small one is yet to be written.
+
+    One that the other end cannot send is told as lost.
+    """
     frame = _next(channel, index, count)
     if frame is None:
-        return
+        return _nothing
     start = _start(frame, entry, found)
     count.bytes += start
     if found.whole and start == entry.size:
-        return
-    directory, name = divided(path)
-    within, large = tree.directory(directory), entry.size > CHUNK
-    # Small files are not gone on with: a name that nobody else has needs no lock, and no look at what is there.
+        return _nothing
+    if "digest" in frame.head and not start and entry.size <= CHUNK:
+        count.bytes += len(frame.body)
+        count.came += len(frame.body)
+        return partial(_at_once, tree.lent(path), path, entry, frame)
+    within = tree.directory(divided(path)[0])
+    _in_pieces(within, path, entry, index, found, start, frame, channel, count, tell)
+    return _nothing
+
+
+def _nothing() -> None:
+    """Do nothing more."""
+
+
+def _at_once(within: int, path: str, entry: Entry, frame: Frame) -> None:
+    """Write a file that has come whole; its directory is closed."""
+    part = a_part()  # a name that nobody else has needs no lock, and no look at what is there
+    try:
+        _checked(entry, frame, len(frame.body), hashlib.sha256(frame.body).hexdigest())
+        with told(path, "written"):
+            file = os.open(part, WRITE | os.O_EXCL, RUNS if entry.runs else ANYBODY, dir_fd=within)
+            try:
+                _put(file, frame.body, 0)
+                os.rename(part, divided(path)[1], src_dir_fd=within, dst_dir_fd=within)
+            except OSError:
+                with contextlib.suppress(OSError):
+                    os.unlink(part, dir_fd=within)
+                raise
+            finally:
+                os.close(file)
+    finally:
+        os.close(within)
+
+
+def _in_pieces(
+    within: int, path: str, entry: Entry, index: int, found: Standing, start: int, frame: Frame,
+    channel: Channel, count: Count, tell: Tell,
+) -> None:  # fmt: skip
+    name = divided(path)[1]
+    large = entry.size > CHUNK
+    # What is not large is not gone on with.
     part, flags = (part_of(name), WRITE) if large else (a_part(), WRITE | os.O_EXCL)
     with told(path, "written"):
         file = os.open(part, flags, RUNS if entry.runs else ANYBODY, dir_fd=within)
@@ -95,11 +139,15 @@ def _written(
         count.came += len(frame.body)
         tell(count)
         if "digest" in frame.head:
-            if at != entry.size or frame.text("digest") != digest.hexdigest():
-                raise Trouble(f"{shown(entry.path)} is not what was sent: say the same again")
+            _checked(entry, frame, at, digest.hexdigest())
             return True
         frame = _next(channel, index, count)
     return False
+
+
+def _checked(entry: Entry, frame: Frame, size: int, digest: str) -> None:
+    if size != entry.size or frame.text("digest") != digest:
+        raise Trouble(f"{shown(entry.path)} is not what was sent: say the same again")
 
 
 def _put(file: int, data: bytes, at: int) -> int:

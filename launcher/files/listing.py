@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from launcher.files.chunks import count_of
-from launcher.files.names import checked, joined, shown
+from launcher.files.hands import Hands
+from launcher.files.names import checked, divided, joined, shown
 from launcher.files.problem import Trouble
 from launcher.files.tree import Tree
 
@@ -39,25 +42,27 @@ class Listing:
     single: bool  # one file that was named, and may be called otherwise where it arrives
 
 
-def listed(tree: Tree, base: str, first: str) -> Listing:
+def listed(tree: Tree, base: str, first: str, hands: Hands) -> Listing:
     """Return what is at `first` and below it, by paths below `base`; without `first`, all that is below `base`."""
     if tree.status(joined(base, first)) is None:
         raise Trouble(f"{shown(joined(base, first))} is not there")
     entries: list[Entry] = []
     skipped: list[str] = []
-    left = [first] if first else _names(tree, base, "")
-    while left:
-        path = left.pop()
-        entry = _entry(tree, base, path, skipped)
-        if entry is None:
-            continue
-        entries.append(entry)
+    left: list[str] = []
+    paths = [first] if first else _names(tree, base, "")
+    while True:
+        found = list(hands.each(_looks(tree, base, paths)))
+        here = [each for each in found if isinstance(each, Entry)]
+        entries += here
         if len(entries) > MOST:
             raise Trouble(
                 f"{shown(joined(base, first))} has more than {MOST:,} files: copy its directories one by one"
             )
-        if entry.is_directory:
-            left += _names(tree, base, path)
+        skipped += [each for each in found if isinstance(each, str)]
+        left += [each.path for each in reversed(here) if each.is_directory]
+        if not left:
+            break
+        paths = _names(tree, base, left.pop())
     single = bool(first) and len(entries) == 1 and not entries[0].is_directory
     return Listing(tuple(entries), tuple(skipped), single)
 
@@ -78,21 +83,26 @@ def batches(entries: Iterable[Entry]) -> Iterator[tuple[Entry, ...]]:
 
 
 def _names(tree: Tree, base: str, path: str) -> list[str]:
-    return [joined(path, name) for name in reversed(tree.names(joined(base, path)))]
+    return [joined(path, name) for name in tree.names(joined(base, path))]
 
 
-def _entry(tree: Tree, base: str, path: str, skipped: list[str]) -> Entry | None:
+def _looks(tree: Tree, base: str, paths: Iterable[str]) -> Iterator[Callable[[], Entry | str | None]]:
+    for path in paths:
+        yield partial(_entry, tree.lent(joined(base, path)), path)
+
+
+def _entry(within: int, path: str) -> Entry | str | None:
+    """Return what is there, why it is not copied, or nothing where it went meanwhile; the directory is closed."""
     try:
-        checked(path)
-        found = tree.status(joined(base, path))
+        found = os.stat(divided(checked(path))[1], dir_fd=within, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
     except Trouble as trouble:
-        skipped.append(str(trouble))
-        return None
-    if found is None:  # it went meanwhile
-        return None
+        return str(trouble)
+    finally:
+        os.close(within)
     if stat.S_ISDIR(found.st_mode):
         return Entry(path, A_DIRECTORY)
     if stat.S_ISREG(found.st_mode):
         return Entry(path, found.st_size, bool(found.st_mode & stat.S_IXUSR))
-    skipped.append(f"{shown(path)} is {'a link' if stat.S_ISLNK(found.st_mode) else 'no plain file'}")
-    return None
+    return f"{shown(path)} is {'a link' if stat.S_ISLNK(found.st_mode) else 'no plain file'}"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from launcher.files.arriving import arrive, standing
 from launcher.files.channel import Channel
 from launcher.files.chunks import DIGEST, Standing
 from launcher.files.counting import Count, Tell, nobody
 from launcher.files.frames import LARGEST, Frame, number
+from launcher.files.hands import Hands
 from launcher.files.listing import A_DIRECTORY, IN_A_BATCH, MOST, Entry
 from launcher.files.names import PART, checked, divided, joined
 from launcher.files.problem import Garbled
@@ -40,13 +43,14 @@ def receive(tree: Tree, target: str, channel: Channel, tell: Tell = nobody, *, i
     tree.directory(place.directory, make=True)
     seen = {place.directory}
     entries = 0
-    while (frame := channel.get("offer", "end")).kind == "offer":
-        batch = tuple(_entry(row) for row in frame.rows("entries", 3))
-        entries += len(batch)
-        if not batch or len(batch) > IN_A_BATCH or entries > MOST or (place.name and entries > 1):
-            raise Garbled("other files are offered than were announced")
-        _take(tree, place, batch, channel, count, tell)
-        seen.update(divided(place.of(each.path))[0] for each in batch)
+    with Hands() as hands:
+        while (frame := channel.get("offer", "end")).kind == "offer":
+            batch = tuple(_entry(row) for row in frame.rows("entries", 3))
+            entries += len(batch)
+            if not batch or len(batch) > IN_A_BATCH or entries > MOST or (place.name and entries > 1):
+                raise Garbled("other files are offered than were announced")
+            _take(tree, place, batch, channel, count, tell, hands)
+            seen.update(divided(place.of(each.path))[0] for each in batch)
     count.unfinished = swept(tree, seen)
     channel.put("done", unfinished=count.unfinished)
     channel.flush()
@@ -79,19 +83,29 @@ def _entry(row: list[object]) -> Entry:
     return Entry(checked(path), A_DIRECTORY if size == A_DIRECTORY else number(size, LARGEST), runs is True)
 
 
-def _take(tree: Tree, place: Place, batch: tuple[Entry, ...], channel: Channel, count: Count, tell: Tell) -> None:
+def _take(
+    tree: Tree, place: Place, batch: tuple[Entry, ...], channel: Channel, count: Count, tell: Tell, hands: Hands
+) -> None:
     """Make the directories, say what is there of the files, and take the rest."""
-    there: dict[int, Standing] = {}
-    for index, entry in enumerate(batch):
-        if entry.is_directory:
-            tree.directory(place.of(entry.path), make=True)
-        else:
-            there[index] = standing(tree, place.of(entry.path), entry.size)
-    if count.files + len(there) > count.all_files:
+    files = [index for index, entry in enumerate(batch) if not entry.is_directory]
+    if count.files + len(files) > count.all_files:
         raise Garbled("more files are offered than were announced")
+    there = dict(zip(files, hands.each(_looks(tree, place, batch)), strict=True))
     have = [[index, len(each.digests) // DIGEST, each.whole] for index, each in there.items() if each.digests]
     channel.put("want", b"".join(each.digests for each in there.values()), have=have)
-    for index, found in there.items():
+    arriving = (
         arrive(tree, place.of(batch[index].path), batch[index], index, found, channel, count, tell)
+        for index, found in there.items()
+    )
+    for _ in hands.each(arriving):
         count.files += 1
         tell(count)
+
+
+def _looks(tree: Tree, place: Place, batch: tuple[Entry, ...]) -> Iterator[Callable[[], Standing]]:
+    for entry in batch:
+        path = place.of(entry.path)
+        if entry.is_directory:
+            tree.directory(path, make=True)
+        else:
+            yield partial(standing, tree.lent(path, make=True), path, entry.size)

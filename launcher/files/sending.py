@@ -4,38 +4,42 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 from launcher.files.channel import Channel
 from launcher.files.chunks import DIGEST, PIECE, Standing, agreed, count_of
 from launcher.files.counting import Count, Tell, nobody
 from launcher.files.frames import Frame, number
+from launcher.files.hands import Hands
 from launcher.files.listing import Entry, batches, listed
 from launcher.files.names import joined, shown
 from launcher.files.problem import Garbled, Trouble
-from launcher.files.tree import Tree, why
+from launcher.files.tree import Tree, opened, why
 
 TOLD = 20  # of what is skipped, by name
+# Says all that there is to say of a file.
+Say = Callable[[Channel, Count, Tell], None]
 
 
 def send(tree: Tree, base: str, first: str, channel: Channel, tell: Tell = nobody) -> Count:
     """Send what is at `first` below `base`, without it all that is there, and return how much that was."""
-    listing = listed(tree, base, first)
-    files = [entry for entry in listing.entries if not entry.is_directory]
-    count = Count(all_files=len(files), all_bytes=sum(each.size for each in files), skipped=list(listing.skipped))
-    told = [*listing.skipped[:TOLD], *([f"{len(listing.skipped):,} in all"] if listing.skipped[TOLD:] else [])]
-    channel.put("begin", files=count.all_files, bytes=count.all_bytes, single=listing.single, skipped=told)
-    for batch in batches(listing.entries):
-        channel.put("offer", entries=[[each.path, each.size, each.runs] for each in batch])
-        theirs = _theirs(channel.get("want"), batch)
-        for index, entry in enumerate(batch):
-            if not entry.is_directory:
-                _file(tree, base, entry, index, theirs.get(index, Standing()), channel, count, tell)
+    with Hands() as hands:
+        listing = listed(tree, base, first, hands)
+        files = [entry for entry in listing.entries if not entry.is_directory]
+        count = Count(all_files=len(files), all_bytes=sum(each.size for each in files), skipped=list(listing.skipped))
+        told = [*listing.skipped[:TOLD], *([f"{len(listing.skipped):,} in all"] if listing.skipped[TOLD:] else [])]
+        channel.put("begin", files=count.all_files, bytes=count.all_bytes, single=listing.single, skipped=told)
+        for batch in batches(listing.entries):
+            channel.put("offer", entries=[[each.path, each.size, each.runs] for each in batch])
+            theirs = _theirs(channel.get("want"), batch)
+            for say in hands.each(_sayings(tree, base, batch, theirs)):
+                say(channel, count, tell)
                 count.files += 1
                 tell(count)
-    channel.put("end")
-    count.unfinished = channel.get("done").number("unfinished")
-    return count
+        channel.put("end")
+        count.unfinished = channel.get("done").number("unfinished")
+        return count
 
 
 def _theirs(frame: Frame, batch: tuple[Entry, ...]) -> Mapping[int, Standing]:
@@ -52,25 +56,80 @@ def _theirs(frame: Frame, batch: tuple[Entry, ...]) -> Mapping[int, Standing]:
     return found
 
 
-def _file(
-    tree: Tree, base: str, entry: Entry, index: int, theirs: Standing, channel: Channel, count: Count, tell: Tell
-) -> None:
-    """Send what the other end has not; a file that cannot be read, or not to its end, is told as lost."""
+def _sayings(
+    tree: Tree, base: str, batch: tuple[Entry, ...], theirs: Mapping[int, Standing]
+) -> Iterator[Callable[[], Say]]:
+    """Yield for each file how to find out what there is to say of it; a small one is read by that, and no other."""
+    for index, entry in enumerate(batch):
+        if entry.is_directory:
+            continue
+        path, standing = joined(base, entry.path), theirs.get(index, Standing())
+        try:
+            within = tree.lent(path)
+        except Trouble as trouble:
+            yield partial(partial, _lost, index, str(trouble))
+            continue
+        yield partial(_read if entry.size <= PIECE else _begun, within, path, entry, index, standing)
+
+
+def _read(within: int, path: str, entry: Entry, index: int, theirs: Standing) -> Say:
+    """Read a small file; the directory is closed."""
     try:
-        file = tree.opened(joined(base, entry.path))
+        file = _opened(within, path)
+        try:
+            start = _start(file, entry, theirs)
+            piece = os.pread(file, entry.size - start, start)
+        finally:
+            os.close(file)
     except Trouble as trouble:
-        _lost(channel, index, str(trouble), count)
+        return partial(_lost, index, str(trouble))
+    except OSError as error:
+        return partial(_lost, index, f"{shown(entry.path)} cannot be read: {why(error)}")
+    return partial(_whole, entry, index, start, piece)
+
+
+def _whole(entry: Entry, index: int, start: int, piece: bytes, channel: Channel, count: Count, tell: Tell) -> None:
+    """Send a small file that was read."""
+    count.bytes += start
+    if start + len(piece) < entry.size:
+        _lost(index, f"{shown(entry.path)} became shorter while it was read", channel, count, tell)
         return
+    channel.put("data", piece, at=index, start=start, digest=hashlib.sha256(piece).hexdigest())
+    count.bytes += len(piece)
+    count.came += len(piece)
+
+
+def _begun(within: int, path: str, entry: Entry, index: int, theirs: Standing) -> Say:
+    """Open a large file; the directory is closed."""
     try:
-        start = agreed(file, entry.size, theirs.digests)
-        if theirs.whole and start < entry.size:  # another file of that name, which is not to be written over
-            start = 0
+        return partial(_large, _opened(within, path), entry, index, theirs)
+    except Trouble as trouble:
+        return partial(_lost, index, str(trouble))
+
+
+def _large(file: int, entry: Entry, index: int, theirs: Standing, channel: Channel, count: Count, tell: Tell) -> None:
+    """Send what the other end has not of an open file; one that cannot be read to its end is told as lost."""
+    try:
+        start = _start(file, entry, theirs)
         count.bytes += start
         _pieces(file, entry, index, start, channel, count, tell)
     except OSError as error:
-        _lost(channel, index, f"{shown(entry.path)} cannot be read: {why(error)}", count)
+        _lost(index, f"{shown(entry.path)} cannot be read: {why(error)}", channel, count, tell)
     finally:
         os.close(file)
+
+
+def _opened(within: int, path: str) -> int:
+    try:
+        return opened(within, path)
+    finally:
+        os.close(within)
+
+
+def _start(file: int, entry: Entry, theirs: Standing) -> int:
+    start = agreed(file, entry.size, theirs.digests)
+    # Another whole file of that name is not to be written over.
+    return 0 if theirs.whole and start < entry.size else start
 
 
 def _pieces(file: int, entry: Entry, index: int, start: int, channel: Channel, count: Count, tell: Tell) -> None:
@@ -85,7 +144,7 @@ def _pieces(file: int, entry: Entry, index: int, start: int, channel: Channel, c
         elif piece:
             channel.put("data", piece, at=index, start=start)
         else:
-            _lost(channel, index, f"{shown(entry.path)} became shorter while it was read", count)
+            _lost(index, f"{shown(entry.path)} became shorter while it was read", channel, count, tell)
         count.bytes += len(piece)
         count.came += len(piece)
         tell(count)
@@ -93,6 +152,6 @@ def _pieces(file: int, entry: Entry, index: int, start: int, channel: Channel, c
             return
 
 
-def _lost(channel: Channel, index: int, sentence: str, count: Count) -> None:
+def _lost(index: int, sentence: str, channel: Channel, count: Count, _: Tell) -> None:
     count.lost.append(sentence)
     channel.put("lost", at=index, why=sentence)

@@ -41,6 +41,10 @@ class Tree:
             self._path, self._file = path, found
         return self._file
 
+    def lent(self, path: str, *, make: bool = False) -> int:
+        """Return the open directory of a file, which whoever has it closes."""
+        return os.dup(self.directory(divided(path)[0], make=make))
+
     def status(self, path: str) -> os.stat_result | None:
         """Return what is there, links as links; None where nothing is."""
         if not path:
@@ -60,13 +64,7 @@ class Tree:
 
     def opened(self, path: str) -> int:
         """Open a plain file to be read."""
-        directory, name = divided(path)
-        with told(path, "read"):
-            file = os.open(name, READ, dir_fd=self.directory(directory))
-        if not stat.S_ISREG(os.fstat(file).st_mode):
-            os.close(file)
-            raise Trouble(f"{shown(path)} is no plain file")
-        return file
+        return opened(self.directory(divided(path)[0]), path)
 
     def names(self, path: str) -> list[str]:
         """Return the names in a directory, in order."""
@@ -88,6 +86,16 @@ class Tree:
 
 class NotThere(Trouble):
     """A directory that is not there."""
+
+
+def opened(within: int, path: str) -> int:
+    """Open a plain file to be read, by its open directory."""
+    with told(path, "read"):
+        file = os.open(divided(path)[1], READ, dir_fd=within)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise Trouble(f"{shown(path)} is no plain file")
+    return file
 
 
 def forgotten(tree: Tree, path: str) -> None:
