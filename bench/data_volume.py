@@ -1,6 +1,6 @@
 """A directory shown as a network volume would show it: each operation is answered some milliseconds late (FUSE).
 
-Run as `python -m bench.data_volume SOURCE WHERE MILLISECONDS`; mounted until its stdin ends; read-only.
+Run as `python -m bench.data_volume SOURCE WHERE MILLISECONDS`; mounted until its stdin ends.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from bench.data_volume_writing import Writing
 from bench.processes import PATIENCE, Unheard
 
 LOOKUP, FORGET, GETATTR, OPEN, READ, STATFS, RELEASE, INIT, OPENDIR, READDIR, RELEASEDIR, INTERRUPT, FORGETS = (
@@ -43,14 +44,14 @@ class Volume:
         self._due: list[tuple[float, int, bytes]] = []
         self._device = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
         options = f"fd={self._device},rootmode=40000,user_id=0,group_id=0,allow_other".encode()
-        if LIBC.mount(b"late", os.fsencode(where), b"fuse.late", 1, options):
+        if LIBC.mount(b"late", os.fsencode(where), b"fuse.late", 0, options):
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
         self._answers: dict[int, Callable[[Path, bytes], bytes]] = {
             INIT: lambda _, __: struct.pack(
                 "IIIIHHIIHHI28x", 7, 31, LARGEST, ASYNC_READ | PARALLEL_DIROPS, 64, 48, LARGEST, 1, 0, 0, 0
             ),
-            LOOKUP: lambda at, said: self._entry(at / os.fsdecode(said[:-1])),
-            GETATTR: lambda at, _: struct.pack("QII", REMEMBERED, 0, 0) + self._attributes(at),
+            LOOKUP: lambda at, said: self._found(at / os.fsdecode(said[:-1])),
+            GETATTR: lambda at, _: self._told(at),
             OPEN: lambda _, __: bytes(16),
             OPENDIR: lambda _, __: bytes(16),
             READ: self._read,
@@ -58,6 +59,7 @@ class Volume:
             STATFS: lambda _, __: bytes(80),
             RELEASE: lambda _, __: b"",
             RELEASEDIR: lambda _, __: b"",
+            **Writing(self._nodes, self._numbers, self._changed, self._entry, self._told).answers(),
         }
 
     def serve(self, until: int) -> None:
@@ -86,6 +88,19 @@ class Volume:
         due = time.monotonic() + (0 if asked in (INIT, RELEASE, RELEASEDIR) else self._late)
         heapq.heappush(self._due, (due, unique, struct.pack("IiQ", 16 + len(out), -error, unique) + out))
 
+    def _found(self, path: Path) -> bytes:
+        """Return what is there; that nothing is, is remembered too."""
+        if path in self._known or os.path.lexists(path):
+            return self._entry(path)
+        return struct.pack("QQQQII", 0, 0, REMEMBERED, 0, 0, 0) + bytes(88)
+
+    def _told(self, path: Path) -> bytes:
+        return struct.pack("QII", REMEMBERED, 0, 0) + self._attributes(path)
+
+    def _changed(self, path: Path) -> None:
+        self._known.pop(path, None)
+        self._contents.pop(path, None)
+
     def _entry(self, path: Path) -> bytes:
         attributes = self._attributes(path)
         node = self._numbers[path]
@@ -98,7 +113,8 @@ class Volume:
 
     def _asked(self, path: Path) -> bytes:
         info = path.lstat()
-        node = self._numbers.setdefault(path, len(self._numbers) + 1)
+        if (node := self._numbers.get(path)) is None:
+            node = self._numbers[path] = len(self._nodes) + 1
         self._nodes[node] = path
         seconds, rest = divmod(info.st_mtime_ns, 10**9)
         times = (seconds, seconds, seconds, rest, rest, rest)

@@ -74,7 +74,7 @@ def _remove(tree: Tree, frame: Frame, channel: Channel) -> None:
             shutil.rmtree(name, dir_fd=tree.directory(directory))
         else:
             raise Trouble(f"{shown(path)} is a directory: say -r to remove it with all that is in it")
-    tree.directory("")  # the one that is open may be gone
+    tree.forget()
     channel.put("done")
     channel.flush()
 

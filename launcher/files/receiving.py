@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import zip_longest
 
 from launcher.files.arriving import arrive, standing
 from launcher.files.channel import Channel
@@ -91,15 +92,25 @@ def _take(
     if count.files + len(files) > count.all_files:
         raise Garbled("more files are offered than were announced")
     there = dict(zip(files, hands.each(_looks(tree, place, batch)), strict=True))
+    order = mixed(files, batch) if hands.side_by_side else files
+    said = {} if order == files else {"order": order}
     have = [[index, len(each.digests) // DIGEST, each.whole] for index, each in there.items() if each.digests]
-    channel.put("want", b"".join(each.digests for each in there.values()), have=have)
+    channel.put("want", b"".join(each.digests for each in there.values()), have=have, **said)
     arriving = (
-        arrive(tree, place.of(batch[index].path), batch[index], index, found, channel, count, tell)
-        for index, found in there.items()
+        arrive(tree, place.of(batch[index].path), batch[index], index, there[index], channel, count, tell)
+        for index in order
     )
     for _ in hands.each(arriving):
         count.files += 1
         tell(count)
+
+
+def mixed(files: Iterable[int], batch: tuple[Entry, ...]) -> list[int]:
+    """Return files so that neighbours are of different directories: to make a file locks its directory for all."""
+    groups: dict[str, list[int]] = {}
+    for index in files:
+        groups.setdefault(divided(batch[index].path)[0], []).append(index)
+    return [index for row in zip_longest(*groups.values()) for index in row if index is not None]
 
 
 def _looks(tree: Tree, place: Place, batch: tuple[Entry, ...]) -> Iterator[Callable[[], Standing]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from launcher.files.channel import Channel
@@ -32,14 +32,23 @@ def send(tree: Tree, base: str, first: str, channel: Channel, tell: Tell = nobod
         channel.put("begin", files=count.all_files, bytes=count.all_bytes, single=listing.single, skipped=told)
         for batch in batches(listing.entries):
             channel.put("offer", entries=[[each.path, each.size, each.runs] for each in batch])
-            theirs = _theirs(channel.get("want"), batch)
-            for say in hands.each(_sayings(tree, base, batch, theirs)):
+            want = channel.get("want")
+            for say in hands.each(_sayings(tree, base, batch, _theirs(want, batch), _order(want, batch))):
                 say(channel, count, tell)
                 count.files += 1
                 tell(count)
         channel.put("end")
         count.unfinished = channel.get("done").number("unfinished")
         return count
+
+
+def _order(frame: Frame, batch: tuple[Entry, ...]) -> list[int]:
+    """Return the files' numbers as the other end wants them."""
+    files = [index for index, entry in enumerate(batch) if not entry.is_directory]
+    found = frame.head.get("order", files)
+    if not isinstance(found, list) or sorted(number(each, len(batch) - 1) for each in found) != files:
+        raise Garbled("files are wanted that were not offered")
+    return found
 
 
 def _theirs(frame: Frame, batch: tuple[Entry, ...]) -> Mapping[int, Standing]:
@@ -57,12 +66,11 @@ def _theirs(frame: Frame, batch: tuple[Entry, ...]) -> Mapping[int, Standing]:
 
 
 def _sayings(
-    tree: Tree, base: str, batch: tuple[Entry, ...], theirs: Mapping[int, Standing]
+    tree: Tree, base: str, batch: tuple[Entry, ...], theirs: Mapping[int, Standing], order: Iterable[int]
 ) -> Iterator[Callable[[], Say]]:
     """Yield for each file how to find out what there is to say of it; a small one is read by that, and no other."""
-    for index, entry in enumerate(batch):
-        if entry.is_directory:
-            continue
+    for index in order:
+        entry = batch[index]
         path, standing = joined(base, entry.path), theirs.get(index, Standing())
         try:
             within = tree.lent(path)

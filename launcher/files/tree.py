@@ -6,14 +6,16 @@ import contextlib
 import errno
 import os
 import stat
+from collections import OrderedDict
 from collections.abc import Iterator
 
-from launcher.files.names import divided, shown
+from launcher.files.names import divided, joined, shown
 from launcher.files.problem import Trouble
 
 ENTER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # A pipe of that name would wait for a writer for ever.
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+KEPT = 64  # open directories
 LINKS = "links are not followed"
 
 
@@ -22,7 +24,7 @@ class Tree:
 
     def __init__(self, top: str) -> None:
         self._top = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        self._path, self._file = "", os.dup(self._top)
+        self._open: OrderedDict[str, int] = OrderedDict()  # the one that was used last is last
 
     def __enter__(self) -> Tree:
         """Be it for a while."""
@@ -30,16 +32,29 @@ class Tree:
 
     def __exit__(self, *_: object) -> None:
         """Close what is open."""
-        os.close(self._file)
+        self.forget()
         os.close(self._top)
+
+    def forget(self) -> None:
+        """Close all but the top: somebody has removed directories."""
+        while self._open:
+            os.close(self._open.popitem()[1])
 
     def directory(self, path: str, *, make: bool = False) -> int:
         """Return the open directory of a path, good until the next one is asked for; files come by the directory."""
-        if path != self._path:
-            found = self._entered(path, make=make)
-            os.close(self._file)
-            self._path, self._file = path, found
-        return self._file
+        if path in self._open:
+            self._open.move_to_end(path)
+            return self._open[path]
+        at = path
+        while at and at not in self._open:
+            at = divided(at)[0]
+        found = self._open[at] if at else self._top
+        for part in filter(None, path[len(at) :].split("/")):
+            at = joined(at, part)
+            found = self._open[at] = _inner(found, part, at, make=make)
+            if len(self._open) > KEPT:
+                os.close(self._open.popitem(last=False)[1])
+        return found
 
     def lent(self, path: str, *, make: bool = False) -> int:
         """Return the open directory of a file, which whoever has it closes."""
@@ -70,18 +85,6 @@ class Tree:
         """Return the names in a directory, in order."""
         with told(path, "read"):
             return sorted(os.listdir(self.directory(path)))  # noqa: PTH208  # by a descriptor
-
-    def _entered(self, path: str, *, make: bool) -> int:
-        found = os.dup(self._top)
-        at = ""
-        for part in path.split("/") if path else ():
-            at = f"{at}/{part}".lstrip("/")
-            try:
-                inner = _inner(found, part, at, make=make)
-            finally:
-                os.close(found)
-            found = inner
-        return found
 
 
 class NotThere(Trouble):

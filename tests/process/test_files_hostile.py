@@ -140,6 +140,7 @@ def test_a_desk_refuses_what_was_not_agreed(top: Path, said: bytes) -> None:
         encoded("want", bytes(32), have=[[-1, 1, False]]),
         encoded("want", bytes(32), have=[["0", 1, False]]),
         encoded("want", have=None),
+        *(encoded("want", have=[], order=each) for each in ([], [1], [0, 0], ["0"], [True], [None], 0, "0", None)),
         encoded("done"),
         b"",
     ],
