@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,8 +28,11 @@ JOB = "job"
 class Meeting(Looking):
     """One pod that looks for its peers by name, at these addresses of its own."""
 
-    def __init__(self, given: Settings, names: Names, *mine: str, for_life: bool = False) -> None:
+    def __init__(
+        self, given: Settings, names: Names, *mine: str, for_life: bool = False, early: float = 0.02
+    ) -> None:
         super().__init__(for_life=for_life)
+        self.early = early
         self.given, self.names, self.mine = given, names, frozenset(mine)
         BEGUN.append(self)
         self.begin()
@@ -41,6 +45,7 @@ class Meeting(Looking):
             resolve=self.names.resolve,
             addresses=lambda: self.mine,
             every=0.02,
+            early=self.early,
             over=self.over,
         )
 
@@ -124,6 +129,17 @@ def test_an_indexed_job_looks_up_a_name_for_each_index_and_ranks_by_it() -> None
     assert [roster.rank for roster in rosters] == [0, 1, 2]
     assert [peer.address for peer in rosters[0].trainers] == list(THREE)
     assert [peer.name for peer in rosters[0].trainers] == ["job-0.gang", "job-1.gang", "job-2.gang"]
+
+
+def test_an_indexed_job_asks_for_no_name_before_its_pod_can_have_it() -> None:
+    """Whoever asks too early is told that there is none, which the cluster's DNS then tells everybody for a while."""
+    names = Names({f"job-{index}.gang": (address,) for index, address in enumerate(THREE)})
+    begun = time.monotonic()
+    meeting = Meeting(indexed(0, POD_IP=THREE[0]), names, early=0.5)
+    assert meeting.roster().rank == 0
+    assert time.monotonic() - begun >= 0.5
+    hurried = Meeting(indexed(0, POD_IP=THREE[0], LAUNCHER_JOIN_TIMEOUT="0.2"), Names({}), early=60)
+    assert "job-0.gang does not resolve" in str(hurried.error())
 
 
 def test_only_missing_names_are_looked_up_and_all_once_more_at_the_end() -> None:

@@ -18,6 +18,10 @@ from launcher.pod.outcome import SettingsError
 from launcher.pod.roster import Peer, Waiting
 from launcher.pod.settings import Role, Settings
 
+# A pod's name comes to be a second or so after its start. Whoever asks before is told that there is none, and a
+# cluster's DNS remembers that for up to 30 s, for all who ask later.
+EARLY = 2 * EVERY
+
 
 def rosters(
     settings: Settings,
@@ -27,6 +31,7 @@ def rosters(
     resolve: Resolve = socket.getaddrinfo,
     addresses: Callable[[], frozenset[str]] = machine.addresses,
     every: float = EVERY,
+    early: float = EARLY,
     over: threading.Event | None = None,
 ) -> Rosters:
     """Yield the roster whenever DNS shows exactly the expected number of peers, else for whom it waits."""
@@ -38,7 +43,8 @@ def rosters(
             return _by_index(peers[settings.index or 0], is_mine)
         return _by_address(places[role], [peer for peer in peers if is_mine(peer.address)])
 
-    yield from by_name(places, settings, tell, seeking, own, resolve=resolve, every=every, over=over)
+    first = min(early, settings.timing.join / 10) if settings.index is not None else 0.0
+    yield from by_name(places, settings, tell, seeking, own, resolve=resolve, every=every, early=first, over=over)
 
 
 def _places(settings: Settings) -> dict[Role, Place]:

@@ -48,14 +48,16 @@ def by_name(
     *,
     resolve: Resolve = socket.getaddrinfo,
     every: float = EVERY,
+    early: float = 0.0,
     over: threading.Event | None = None,
 ) -> Rosters:
-    """Yield the roster, or Waiting, at each change of where the names lead."""
+    """Yield the roster, or Waiting, at each change of where the names lead; nobody is asked `early` on."""
 
     def settled(found: Mapping[str, Answer]) -> Found:
         return replace(_settle(places, found, settings.role, own), key=told_key(settings))
 
     def look(over: threading.Event, _trouble: object) -> Iterator[Found]:
+        over.wait(early)
         return _look(places, settled, partial(lookups, resolve=resolve, over=over), over, seeking, every)
 
     for place in places.values():
