@@ -72,18 +72,19 @@ def _sayings(
     for index in order:
         entry = batch[index]
         path, standing = joined(base, entry.path), theirs.get(index, Standing())
-        try:
-            within = tree.lent(path)
-        except Trouble as trouble:
-            yield partial(partial, _lost, index, str(trouble))
+        if entry.size > PIECE:
+            yield partial(partial, _large, tree, path, entry, index, standing)
             continue
-        yield partial(_read if entry.size <= PIECE else _begun, within, path, entry, index, standing)
+        try:
+            yield partial(_read, tree.lent(path), path, entry, index, standing)
+        except Trouble as trouble:  # of its directory
+            yield partial(partial, _lost, index, str(trouble))
 
 
 def _read(within: int, path: str, entry: Entry, index: int, theirs: Standing) -> Say:
     """Read a small file; the directory is closed."""
     try:
-        file = _opened(within, path)
+        file = opened(within, path)
         try:
             start = _start(file, entry, theirs)
             piece = os.pread(file, entry.size - start, start)
@@ -93,6 +94,8 @@ def _read(within: int, path: str, entry: Entry, index: int, theirs: Standing) ->
         return partial(_lost, index, str(trouble))
     except OSError as error:
         return partial(_lost, index, f"{shown(entry.path)} cannot be read: {why(error)}")
+    finally:
+        os.close(within)
     return partial(_whole, entry, index, start, piece)
 
 
@@ -107,16 +110,15 @@ def _whole(entry: Entry, index: int, start: int, piece: bytes, channel: Channel,
     count.came += len(piece)
 
 
-def _begun(within: int, path: str, entry: Entry, index: int, theirs: Standing) -> Say:
-    """Open a large file; the directory is closed."""
+def _large(
+    tree: Tree, path: str, entry: Entry, index: int, theirs: Standing, channel: Channel, count: Count, tell: Tell
+) -> None:
+    """Send what the other end has not of a large file; one that cannot be read to its end is told as lost."""
     try:
-        return partial(_large, _opened(within, path), entry, index, theirs)
+        file = tree.opened(path)
     except Trouble as trouble:
-        return partial(_lost, index, str(trouble))
-
-
-def _large(file: int, entry: Entry, index: int, theirs: Standing, channel: Channel, count: Count, tell: Tell) -> None:
-    """Send what the other end has not of an open file; one that cannot be read to its end is told as lost."""
+        _lost(index, str(trouble), channel, count, tell)
+        return
     try:
         start = _start(file, entry, theirs)
         count.bytes += start
@@ -125,13 +127,6 @@ def _large(file: int, entry: Entry, index: int, theirs: Standing, channel: Chann
         _lost(index, f"{shown(entry.path)} cannot be read: {why(error)}", channel, count, tell)
     finally:
         os.close(file)
-
-
-def _opened(within: int, path: str) -> int:
-    try:
-        return opened(within, path)
-    finally:
-        os.close(within)
 
 
 def _start(file: int, entry: Entry, theirs: Standing) -> int:
