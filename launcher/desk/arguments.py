@@ -48,6 +48,14 @@ class Parser(argparse.ArgumentParser):
         """Tell what is wrong, and how it should be."""
         raise WrongUsage(f"{self.format_usage()}{self.prog}: {message}; `paddlectl help` shows more")
 
+    def parse_args(self, args: Sequence[str], namespace: argparse.Namespace | None = None) -> argparse.Namespace:  # type: ignore[override]  # as it is called here
+        """Read the words; of those that nobody knows flags alone are said again: what follows may be a secret."""
+        given, rest = self.parse_known_args(args, namespace)
+        if rest:
+            flags = [word.partition("=")[0] for word in rest if word.startswith("-")]
+            self.error(f"unrecognized arguments: {' '.join(flags or rest)}")
+        return given
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
@@ -107,7 +115,9 @@ def parser_of(
         epilog=f"examples:\n{examples}" if examples else "",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
+        add_help=False,
     )
+    parser.add_argument("-h", "-help", "--help", action="help", help="show this page")
     arguments(parser)
     for_all(parser)
     return parser

@@ -11,27 +11,21 @@ from typing import Any
 
 Json = dict[str, Any]
 
-# group, resource, verb: what each verb of the desk asks for.
-RIGHTS = (
-    ("batch", "jobs", "create"),
-    ("batch", "jobs", "list"),
-    ("batch", "jobs", "watch"),
-    ("batch", "jobs", "patch"),
-    ("batch", "jobs", "delete"),
-    ("", "pods", "create"),
-    ("", "pods", "list"),
-    ("", "pods", "watch"),
-    ("", "pods", "delete"),
-    ("", "pods/log", "get"),
-    ("", "pods/exec", "get"),
-    ("", "pods/exec", "create"),
-    ("", "services", "create"),
-    ("networking.k8s.io", "networkpolicies", "create"),
-    ("", "persistentvolumeclaims", "get"),
-    ("", "secrets", "create"),
-    ("", "events", "list"),
-    ("", "resourcequotas", "list"),
-)
+# What the verbs of the desk ask for, of each group's resources: what k8s/rbac/desk gives.
+NEEDED = {
+    ("batch", "jobs"): ("get", "list", "watch", "create", "patch", "delete"),
+    ("", "pods"): ("get", "list", "watch", "create", "delete"),
+    ("", "pods/log"): ("get",),
+    ("", "pods/exec"): ("get", "create"),
+    ("", "pods/proxy"): ("get",),
+    ("", "services"): ("get", "list", "create", "delete"),
+    ("networking.k8s.io", "networkpolicies"): ("get", "list", "create", "delete"),
+    ("", "persistentvolumeclaims"): ("get", "list", "create", "delete"),
+    ("", "secrets"): ("get", "list", "create", "patch", "delete"),
+    ("", "events"): ("get", "list"),
+    ("", "resourcequotas"): ("get", "list"),
+}
+RIGHTS = tuple((group, resource, verb) for (group, resource), verbs in NEEDED.items() for verb in verbs)
 ROLE = "let whoever gives rights in the namespace apply k8s/rbac/desk"
 SHARED = ("ReadWriteMany", "RWX")
 

@@ -44,7 +44,7 @@ def credentials(datacenter: Datacenter, environ: Mapping[str, str]) -> Credentia
 def _authority(datacenter: Datacenter) -> str | None:
     if not datacenter.authority:
         return None
-    path = Path(datacenter.authority).expanduser()
+    path = _at_home(datacenter.authority)
     if not path.is_file():
         raise Problem(
             f"certificate-authority: {path} is not there: expected the PEM file of the API server's authority"
@@ -52,10 +52,15 @@ def _authority(datacenter: Datacenter) -> str | None:
     return str(path)
 
 
+def _at_home(path: str) -> Path:
+    """Return a path with ~ as what it stands for; a user who is not there leaves it as it is."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111  # pathlib's raises then
+
+
 def _kubeconfig(configuration: Configuration, datacenter: Datacenter, environ: Mapping[str, str]) -> tuple[str, str]:
     """Enter a context's credentials, and return its namespace and what to call it."""
-    files = environ.get("KUBECONFIG") or str(Path("~/.kube/config").expanduser())
-    if not any(Path(each).expanduser().is_file() for each in files.split(os.pathsep) if each):
+    files = environ.get("KUBECONFIG") or str(_at_home("~/.kube/config"))
+    if not any(_at_home(each).is_file() for each in files.split(os.pathsep) if each):
         raise Problem(f"no cluster is known: expected a datacenter in ~/.paddle/config, or a kubeconfig at {files}")
     failures: list[str] = []
     logging.getLogger().addHandler(_Kept(failures))  # an exec plugin's failure is logged there alone

@@ -35,13 +35,13 @@ def status(name: str, desk: Desk | None = None, *, namespace: str = "") -> Json:
 def kill(name: str, desk: Desk | None = None, *, remove: bool = False, namespace: str = "") -> str:
     """End a job's pods and keep what there is to read of it; with `remove`, leave nothing. Return what was done."""
     desk = desk or Desk(Asked(namespace=namespace))
-    gang = gangs.found(desk.api, name)
-    if remove:
-        submitting.remove(desk.api, name)
+    if remove and submitting.remove(desk.api, name):
         return f"job {name} is removed; what it wrote on a volume stays"
-    if gang.over:
+    gang = gangs.found(desk.api, name)
+    # One of its Jobs may go on alone: where the other has failed, or where a kill broke off between the two.
+    going_on = [each for each in gang.jobs if not each.end and not each.suspended]
+    if not going_on:
         return f"{gang.told()} already; `paddlectl kill -rm {name}` removes it from the list"
-    for each in gang.jobs:
-        if not each.end:
-            desk.api.patch("Job", each.name, {"spec": {"suspend": True}})
+    for each in going_on:
+        desk.api.patch("Job", each.name, {"spec": {"suspend": True}})
     return f"job {name} is being ended; `paddlectl get workers {name}` shows what still runs"

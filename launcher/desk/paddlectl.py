@@ -6,6 +6,7 @@ Only the verb that is meant is imported, and nothing of Kubernetes before it is 
 from __future__ import annotations
 
 import difflib
+import io
 import os
 import signal
 import sys
@@ -24,6 +25,8 @@ HELP = frozenset(("-h", "-help", "--help"))
 
 def main(words: Sequence[str] | None = None) -> int:
     """Do what the words say, and return the exit code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # as stderr is: what a job wrote may be in any script
     try:
         return _main(sys.argv[1:] if words is None else words)
     except WrongUsage as wrong:
@@ -38,6 +41,10 @@ def main(words: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # as with `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + getattr(signal, "SIGPIPE", 13)
+    except OSError as error:
+        sys.stderr.write(f"paddlectl: {error.filename or 'standard output'}: {error.strerror or error}\n")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python says it again at its end
+        return 1
 
 
 def _main(words: Sequence[str]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from launcher.desk import gangs, kinds
@@ -26,14 +27,14 @@ def submit(job: Job, desk: Desk | None = None, *, replace: bool = False) -> Json
     manifests = checked(job, desk, replace=replace)
     if replace:
         removed(desk, job.job_name)
-    create(desk.api, manifests)
+    create(desk.api, manifests, desk.voice.warn)
     return {"name": job.job_name, "namespace": desk.api.namespace, "state": "Starting"}
 
 
-def dry_run(job: Job, desk: Desk | None = None) -> str:
+def dry_run(job: Job, desk: Desk | None = None, *, replace: bool = False) -> str:
     """Let the API server check all of a job, create nothing, and return the manifests as YAML."""
     desk = desk or Desk(Asked(namespace=job.namespace))
-    checked(job, desk, replace=True)
+    checked(job, desk, replace=replace)
     return str(placed(job, desk.api.namespace))
 
 
@@ -58,18 +59,25 @@ def checked(job: Job, desk: Desk, *, replace: bool) -> tuple[Json, ...]:
     return manifests
 
 
-def create(api: Api, manifests: tuple[Json, ...]) -> None:
+def create(api: Api, manifests: tuple[Json, ...], warn: Callable[[str], None]) -> None:
     """Create all, the first as owner of the rest; on any failure remove what was made."""
     made: list[tuple[str, str]] = []
     owner: Json = {}
     try:
         for each in manifests:
-            found = api.create(owned(each, owner))
-            made.append((each["kind"], each["metadata"]["name"]))
+            made.append((each["kind"], each["metadata"]["name"]))  # also where its answer never comes
+            try:
+                found = api.create(owned(each, owner))
+            except Refused:
+                made.pop()
+                raise
             owner = owner or found
     except BaseException:
         for kind, name in reversed(made):
-            api.delete(kind, name)
+            try:
+                gone(api, kind, name)
+            except Problem as problem:
+                warn(f"{kind} {name} may have been made, and could not be removed again: {problem}")
         raise
 
 
@@ -97,19 +105,37 @@ def removed(desk: Desk, name: str, *, within: float = GONE_WITHIN) -> None:
             if time.monotonic() - begun > within:
                 left = ", ".join(each["metadata"]["name"] for each in objects[:5])
                 raise Problem(f"{left} of the old job {name} is still there after {within:.0f} s: try again later")
+    while left := ", ".join(made_for(desk.api, name)):  # a volume in use goes after its last pod
+        if time.monotonic() - begun > within:
+            raise Problem(f"{left} of the old job {name} is still there after {within:.0f} s: try again later")
+        time.sleep(1)
 
 
-def remove(api: Api, name: str) -> None:
-    """Delete a job's Jobs, with which goes what they own, and the volumes that were made for it."""
+def remove(api: Api, name: str) -> bool:
+    """Delete a job's Jobs, what they own, and the volumes made for it; return whether any was there."""
     selector = kinds.of_job(gangs.checked(name))
-    for claim in api.listed("PersistentVolumeClaim", selector):
-        gone(api, "PersistentVolume", str(claim.get("spec", {}).get("volumeName") or ""))
+    volumes = made_for(api, name)
     gang = gangs.looked_up(api, name)
     for each in gang.jobs if gang else ():
         gone(api, "Job", each.name)
     for kind in ("Service", "NetworkPolicy", "PersistentVolumeClaim"):
         for left in list(api.listed(kind, selector)):
             gone(api, kind, left["metadata"]["name"])
+    for volume in volumes:
+        gone(api, "PersistentVolume", volume)
+    return bool(gang or volumes)
+
+
+def made_for(api: Api, name: str) -> tuple[str, ...]:
+    """Return the PersistentVolumes that were made for a job: no Job can own them, and they may outlive it."""
+    try:
+        found = tuple(api.listed("PersistentVolume", kinds.of_job(name)))
+    except Refused as refused:
+        if refused.status != 403:
+            raise
+        return ()  # who has no right to see them has made none
+    ours = (each for each in found if each["spec"].get("claimRef", {}).get("namespace") == api.namespace)
+    return tuple(str(each["metadata"]["name"]) for each in ours)
 
 
 def gone(api: Api, kind: str, name: str) -> None:
@@ -153,14 +179,23 @@ def _dry(api: Api, manifest: Json, *, replace: bool) -> None:
     try:
         api.create(manifest, dry=True)
     except Refused as refused:
-        if refused.status == 409 and replace:
-            return
         name = f"{manifest['kind']} {manifest['metadata']['name']}"
         if refused.status == 409:
-            raise Problem(f"a {name} that is no part of a job is there: remove it, or take another name") from None
+            _in_the_way(api, manifest, name, replace=replace)
+            return
         if refused.status in (400, 422):
             raise Problem(f"the API server would not take the {name}: {refused.message}") from None
         raise
+
+
+def _in_the_way(api: Api, manifest: Json, name: str, *, replace: bool) -> None:
+    """Say what has the name of something that is to be made; what is left of the same job may be replaced."""
+    there = api.get(manifest["kind"], manifest["metadata"]["name"])
+    labels, wanted = there["metadata"].get("labels") or {}, manifest["metadata"]["labels"]
+    if any(labels.get(key) != value for key, value in wanted.items()):
+        raise Problem(f"a {name} that is no part of this job is there: remove it, or take another name")
+    if not replace:
+        raise Problem(f"the {name} of an earlier job of this name is there: say --replace, or take another name")
 
 
 def dry_pod(api: Api, job: Json) -> None:

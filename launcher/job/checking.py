@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from launcher.job.description import Job
 
 IMAGE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._:/@-]*[A-Za-z0-9])?")
+PART_OF_IMAGE = re.compile(r"[a-z0-9]+([._-]+[a-z0-9]+)*")
 LAST_OF_IMAGE = re.compile(r"[a-z0-9._-]+(:[^/:@]+)?(@.+)?")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 MOST_PODS = 1000
@@ -68,8 +69,7 @@ def _counts(job: Job) -> Iterator[str]:
 
 
 def _names(job: Job) -> Iterator[str]:
-    image = _text(job.runtime_image)
-    if not IMAGE.fullmatch(image) or not LAST_OF_IMAGE.fullmatch(image.rpartition("/")[2]):
+    if not _is_image(_text(job.runtime_image)):
         yield f"runtime_image={job.runtime_image!r}: expected an image's name, such as your-repo/paddle:mypaddle"
     if job.namespace and not names.is_label(job.namespace):
         yield f"namespace={job.namespace!r}: expected a namespace's name, such as default"
@@ -77,6 +77,14 @@ def _names(job: Job) -> Iterator[str]:
         yield f"registry={job.registry!r}: expected the name that `paddlectl registry` gave it, in lower case"
     if not isinstance(job.datacenter, str) or not job.datacenter.isprintable():
         yield f"datacenter={job.datacenter!r}: expected a name"
+
+
+def _is_image(name: str) -> bool:
+    """Return whether a container runtime takes this: of its parts a registry's host alone may be in capitals."""
+    *before, last = name.split("/")
+    host = before[:1] if before and (before[0] == "localhost" or set(".:") & set(before[0])) else []
+    whole = IMAGE.fullmatch(name) and LAST_OF_IMAGE.fullmatch(last)
+    return whole is not None and all(PART_OF_IMAGE.fullmatch(each) for each in before[len(host) :])
 
 
 def _quantities(job: Job) -> Iterator[str]:
@@ -152,6 +160,9 @@ def _program_on_volumes(job: Job) -> Iterator[str]:
 
 
 def _environment(job: Job) -> Iterator[str]:
+    if not isinstance(job.env, dict):
+        yield f"env={job.env!r}: expected names and values, such as {{'OMP_NUM_THREADS': '2'}}"
+        return
     for name, value in job.env.items():
         if name in SAID_BY:
             yield f"env has {name}: that is said by {SAID_BY[name]}"

@@ -5,6 +5,7 @@ No I/O here.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field
 
 from launcher.job.checking import problems
@@ -13,7 +14,6 @@ from launcher.job.volumes import CephFSVolume, Volume
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
 
     Json = dict[str, Any]
@@ -55,7 +55,7 @@ class Job:
     def __post_init__(self, cpu_num: float | str | None, use_gpu: bool | None) -> None:
         """Take the other names, keep values that nobody else changes, and refuse what cannot be."""
         settled: dict[str, object] = {name: getattr(self, name) or "" for name in MAY_BE_NONE}
-        settled.update({"volumes": _tuple(self.volumes), "env": dict(self.env)})
+        settled.update({"volumes": _tuple(self.volumes), "env": _mapping(self.env)})
         if cpu_num is not None:
             settled["cpu_nums"] = cpu_num
         if use_gpu and not self.gpu_nums:
@@ -81,6 +81,13 @@ class Job:
         from launcher.job.manifests import manifests
 
         return manifests(self)
+
+
+def _mapping(given: object) -> object:
+    """Return a copy of what may be one, and nothing for None."""
+    if given is None:
+        return {}
+    return dict(given) if isinstance(given, Mapping) else given
 
 
 def _tuple(given: object) -> tuple[object, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
 TYPE_CHECKING = False
@@ -12,7 +13,10 @@ if TYPE_CHECKING:
 
 def yaml(manifests: Iterable[dict[str, Any]]) -> str:
     """Return the documents as one text."""
-    import yaml as pyyaml  # type: ignore[import-untyped]  # comes with the kubernetes package, its stubs do not
+    try:
+        import yaml as pyyaml  # type: ignore[import-untyped]  # comes with the kubernetes package, its stubs do not
+    except ImportError:  # a training program's own Python has none; JSON is YAML, too
+        return "".join(f"---\n{json.dumps(each, indent=2)}\n" for each in manifests)
 
     class Plain(pyyaml.SafeDumper):  # type: ignore[misc]  # without stubs it is Any
         """Writes what is there twice twice."""

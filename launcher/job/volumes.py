@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from posixpath import normpath
 
 from launcher.job.names import is_subdomain
 
@@ -70,6 +71,9 @@ class Volume:
             yield f"csi={self.csi!r}: expected what a PersistentVolume says there, driver and volumeHandle at least"
         elif lacking:
             yield f"csi={self.csi!r} lacks {' and '.join(lacking)}: expected what a PersistentVolume says there"
+        elif "csi" in kinds:
+            wrong = [key for key, value in self.csi.items() if key.endswith("SecretRef") and not _is_named(value)]
+            yield from (f"csi has {key}: {self.csi[key]!r}: expected the Secret as {{'name': ...}}" for key in wrong)
 
 
 @dataclass(frozen=True)
@@ -111,10 +115,14 @@ class CephFSVolume:
         )
 
 
+def _is_named(reference: object) -> bool:
+    return isinstance(reference, dict) and isinstance(reference.get("name"), str)
+
+
 def _of_mount(path: object) -> Iterator[str]:
     if not _absolute(path) or ":" in str(path):
         yield f"mount_path={path!r}: expected an absolute path without `..` and colons, such as /home/jobpath"
-    elif str(path).rstrip("/") in {each.rstrip("/") for each in TAKEN}:
+    elif any(f"{each}/".startswith(f"{normpath(str(path))}/".replace("//", "/")) for each in TAKEN):
         yield f"mount_path={path!r}: the pod has that already; expected another, such as /home/jobpath"
 
 

@@ -168,12 +168,56 @@ def test_a_killed_job_stays_in_the_list_without_pods(plane: ControlPlane, me: Us
     assert (waited.code, "was killed" in waited.err) == (1, True)
 
 
+def test_a_kill_ends_what_goes_on_alone(plane: ControlPlane, me: User) -> None:
+    """As after one that broke off between the two Jobs."""
+    submitted(plane, me)
+    path = f"/apis/batch/v1/namespaces/{me.namespace}/jobs/{NAME}-trainer"
+    plane.ask("PATCH", path, {"spec": {"suspend": True}}, "application/merge-patch+json")
+    wait_until(lambda: len(pods(plane, me)) == 2, timeout=30, every=0.2)
+    assert me("kill", NAME).code == 0
+    wait_until(lambda: not pods(plane, me), timeout=30, every=0.2)
+    again = me("kill", NAME)
+    assert (again.code, "was killed" in again.err) == (0, True)
+
+
+def test_a_volume_that_was_made_for_a_job_outlives_it_and_goes_with_its_successor(
+    plane: ControlPlane, me: User
+) -> None:
+    me.configure(
+        context="ground", username="me", namespace=me.namespace, image="repo/paddle:1",
+        volume={"csi": {"driver": "nfs.csi.k8s.io", "volumeHandle": "h"}},
+    )  # fmt: skip
+    kubeconfig = str(plane.kubeconfig)
+    volume = f"{me.namespace}.{NAME}-volume-1"
+
+    def volumes() -> list[str]:
+        return [each["metadata"]["name"] for each in plane.ask("GET", "/api/v1/persistentvolumes")["items"]]
+
+    done = me(*SUBMIT, KUBECONFIG=kubeconfig)
+    assert done.code == 0, done.err
+    assert volumes() == [volume]
+    path = f"/apis/batch/v1/namespaces/{me.namespace}/jobs/{NAME}-trainer"
+    plane.ask("DELETE", path, {"propagationPolicy": "Background"})
+    wait_until(lambda: not everything(plane, me), timeout=30, every=0.2)
+    refused = me(*SUBMIT, KUBECONFIG=kubeconfig)
+    assert (refused.code, f"the PersistentVolume {volume} of an earlier job of this name" in refused.err) == (1, True)
+    replaced = me(*SUBMIT, "--replace", timeout=100, KUBECONFIG=kubeconfig)
+    assert replaced.code == 0, replaced.err
+    assert me("kill", "-rm", NAME, KUBECONFIG=kubeconfig).code == 0
+    wait_until(lambda: not volumes(), timeout=30, every=0.2)
+    assert "no job" in me("kill", "-rm", NAME, KUBECONFIG=kubeconfig).err
+
+
 def test_a_dry_run_shows_what_would_be_sent_and_sends_nothing(plane: ControlPlane, me: User, tmp_path: Path) -> None:
     checked = me(*SUBMIT, "--dry-run")
     assert checked.code == 0
     assert checked.out.count("\nkind: Job\n") == 2
     assert f"{plane.server} would take it" in checked.err
     assert everything(plane, me) == set()
+    submitted(plane, me)
+    taken = me(*SUBMIT, "--dry-run")
+    assert (taken.code, "a name is for one job at a time: say --replace" in taken.err) == (1, True)
+    assert me(*SUBMIT, "--dry-run", "--replace").code == 0
     nobody = User(home=tmp_path / "empty")
     unchecked = nobody(*SUBMIT[:-1], "-image", "repo/paddle:2.6.2", "--dry-run")
     assert unchecked.code == 0

@@ -71,6 +71,34 @@ def test_a_password_is_asked_for_on_a_terminal_and_not_shown(me: User, plane: Co
     assert [each["metadata"]["name"] for each in plane.items(me.namespace, "Secret")] != []
 
 
+def test_a_password_that_is_none_is_told(me: User) -> None:
+    words = me.words("registry", "-name", "mine", "-username", "u", "-server", "registry.example.com")
+    code, shown = on_a_terminal(words, b"\x04", **me.environ())
+    assert (code, "the password is empty" in shown) == (1, True)
+    done = subprocess.run(words, input=b"5ecret\xff\n", env=me.environ(), capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (1, b"paddlectl: the password is no text: expected UTF-8\n")
+
+
+def test_where_it_cannot_write_it_says_so(me: User) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            me.words("commands"), env=me.environ(), stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (done.returncode, done.stderr) == (1, "paddlectl: standard output: No space left on device\n")
+
+
+def test_a_terminal_without_the_marks_of_a_text_shows_their_numbers(tmp_path: Path) -> None:
+    nobody = User(home=tmp_path)
+    words = ("submit", "-jobname", "a", "-image", "i", "-entry", "echo \N{SNOWMAN}", "--dry-run")
+    shown = nobody(*words, PYTHONIOENCODING="ascii")
+    assert (shown.code, "\\u2603" in shown.out) == (0, True), shown.err
+
+
+def test_an_authority_of_nobodys_home_is_told(me: User) -> None:
+    said = me("get", "jobs", *me.saying(**{"certificate-authority": "~nobody-here/ca.crt"}))
+    assert (said.code, "certificate-authority: ~nobody-here/ca.crt is not there" in said.err) == (1, True)
+
+
 def test_a_list_of_more_than_a_page_is_whole(plane: ControlPlane, me: User) -> None:
     job = PaddleJob(job_name="x", entry_point="python train.py", runtime_image="repo/paddle:1", together=True)
     made = job.manifests()[0]

@@ -30,7 +30,8 @@ Json = dict[str, Any]
 
 CONTROLLERS = (
     "job-controller", "garbage-collector-controller", "serviceaccount-controller", "namespace-controller",
-    "resourcequota-controller",
+    "resourcequota-controller", "persistentvolume-protection-controller",
+    "persistentvolumeclaim-protection-controller",
 )  # fmt: skip
 
 

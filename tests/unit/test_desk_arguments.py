@@ -56,6 +56,23 @@ def test_every_command_has_help_with_examples(verb: str, capsys: pytest.CaptureF
     assert f"examples:\n  paddlectl {verb}" in page
 
 
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("asked", ["-h", "-help", "--help"])
+def test_help_is_had_after_a_command_too(verb: str, asked: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert paddlectl.main([verb, asked]) == 0
+    assert capsys.readouterr().out.startswith(f"usage: paddlectl {verb}")
+
+
+def test_what_follows_a_flag_that_nobody_knows_is_not_said_again(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["registry", "-name", "n", "-username", "u", "-server", "s", "--pasword", "5ecret", "-pass=5ecret"]
+    assert paddlectl.main(words) == 2
+    said = capsys.readouterr().err
+    assert "unrecognized arguments: --pasword -pass;" in said
+    assert "5ecret" not in said
+    assert paddlectl.main(["kill", "one", "two"]) == 2
+    assert "unrecognized arguments: two;" in capsys.readouterr().err
+
+
 def test_every_command_that_is_named_is_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert {*VERBS, "help"} == set(arguments.NAMES)
     assert paddlectl.main(["commands"]) == 0

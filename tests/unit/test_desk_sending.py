@@ -8,7 +8,7 @@ import pytest
 
 from launcher.desk import submitting
 from launcher.desk.api import Api
-from launcher.desk.problem import Refused
+from launcher.desk.problem import Refused, Unreachable
 from launcher.desk.watching import changes
 from launcher.job import PaddleJob
 
@@ -22,6 +22,7 @@ class Server:
         self.room = room
         self.made: list[Json] = []
         self.deleted: list[tuple[str, str]] = []
+        self.warned: list[str] = []
         self.answers = list(answers)
         self.pages = 0
 
@@ -50,7 +51,7 @@ class Server:
 
 def sent(server: Server) -> None:
     job = PaddleJob(job_name="j", entry_point="python t.py", runtime_image="i", volumes=(), namespace="n")
-    submitting.create(cast("Api", server), job.manifests())
+    submitting.create(cast("Api", server), job.manifests(), server.warned.append)
 
 
 def test_the_trainers_job_comes_first_and_owns_the_rest() -> None:
@@ -71,6 +72,41 @@ def test_what_was_made_is_undone_from_the_last_to_the_first(room: int) -> None:
         sent(server)
     assert server.deleted == [(each["kind"], each["metadata"]["name"]) for each in reversed(server.made)]
     assert len(server.deleted) == room
+
+
+class Cut(Server):
+    """It makes what is asked for, and its answer to the last one never comes."""
+
+    def __init__(self, room: int, why: BaseException) -> None:
+        super().__init__()
+        self.room, self.why = room, why
+
+    def create(self, manifest: Json) -> Json:
+        found = super().create(manifest)
+        if len(self.made) == self.room:
+            raise self.why
+        return found
+
+
+@pytest.mark.parametrize("room", [1, 2, 3])
+@pytest.mark.parametrize("why", [KeyboardInterrupt(), Unreachable("h breaks off")])
+def test_what_was_made_without_an_answer_is_undone_too(room: int, why: BaseException) -> None:
+    server = Cut(room, why)
+    with pytest.raises(type(why)):
+        sent(server)
+    assert server.deleted == [(each["kind"], each["metadata"]["name"]) for each in reversed(server.made)]
+    assert len(server.deleted) == room
+
+
+def test_what_cannot_be_undone_is_told_and_hides_nothing() -> None:
+    class Away(Server):
+        def delete(self, kind: str, name: str) -> None:
+            raise Unreachable(f"h cannot be reached for {kind} {name}")
+
+    server = Away(2)
+    with pytest.raises(Refused, match="no"):
+        sent(server)
+    assert [each.split(" may have been made")[0] for each in server.warned] == ["Job j-pserver", "Job j-trainer"]
 
 
 def test_what_is_the_clusters_has_no_owner() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -70,6 +71,14 @@ def test_the_yaml_is_the_one_that_is_kept(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_yaml_says_what_the_manifests_say(name: str) -> None:
     assert tuple(yaml.safe_load_all(str(JOBS[name]))) == JOBS[name].manifests()
+
+
+def test_a_python_without_yaml_shows_the_same_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    job = JOBS["claim"]
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "yaml", None)
+        text = str(job)
+    assert tuple(yaml.safe_load_all(text)) == job.manifests()
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -14,6 +14,12 @@ RIGHT = {"job_name": "a", "runtime_image": "your-repo/paddle:mypaddle", "entry_p
 CLAIM = Volume("/home/jobpath", claim="mfs")
 
 
+@pytest.mark.parametrize("image", ["x", "a/b:1", "localhost/a", "R.example.com:5000/a/b", "h:1/a@sha256:0a"])
+def test_images_that_a_runtime_takes(image: str) -> None:
+    said: dict[str, Any] = {**RIGHT, "runtime_image": image, "env": None}
+    assert PaddleJob(**said).env == {}
+
+
 def problems(**wrong: Any) -> tuple[str, ...]:  # noqa: ANN401  # whatever a user may say
     with pytest.raises(JobError) as caught:
         PaddleJob(**{**RIGHT, **wrong})
@@ -28,6 +34,15 @@ def problems(**wrong: Any) -> tuple[str, ...]:  # noqa: ANN401  # whatever a use
         ({"runtime_image": "Repo/Paddle"}, "runtime_image='Repo/Paddle': expected"),
         ({"runtime_image": "a b"}, "runtime_image='a b': expected"),
         ({"runtime_image": None}, "runtime_image=None: expected"),
+        ({"runtime_image": "Repo/x:1"}, "runtime_image='Repo/x:1': expected"),
+        ({"runtime_image": "r.example.com/Repo/x:1"}, "runtime_image='r.example.com/Repo/x:1': expected"),
+        ({"env": ["A=1"]}, "env=['A=1']: expected names and values"),
+        ({"volumes": Volume("/opt", claim="a")}, "mount_path='/opt': the pod has that already"),
+        ({"volumes": Volume("/./tmp", claim="a")}, "mount_path='/./tmp': the pod has that already"),
+        (
+            {"volumes": Volume("/v", csi={"driver": "d", "volumeHandle": "h", "nodeStageSecretRef": "ceph"})},
+            "csi has nodeStageSecretRef: 'ceph': expected the Secret as {'name': ...}",
+        ),
         ({"pservers": 0}, "pservers=0: expected a whole number from 1 to 1000"),
         ({"trainers": "3"}, "trainers='3': expected a whole number"),
         ({"trainers": True}, "trainers=True: expected"),

@@ -40,12 +40,18 @@ def run(given: Namespace, desk: Desk) -> int:
 
 
 def _password(given: Namespace) -> str:
-    if given.password is not None:
-        secret = given.password
-    elif sys.stdin.isatty():
-        secret = getpass.getpass(f"password of {given.username} at {given.server}: ")
-    else:
-        secret = sys.stdin.readline(65536).rstrip("\r\n")
+    try:
+        if given.password is not None:
+            secret = given.password
+        elif sys.stdin.isatty():
+            secret = getpass.getpass(f"password of {given.username} at {given.server}: ")
+        else:
+            secret = sys.stdin.readline(65536).rstrip("\r\n")
+        secret.encode()
+    except EOFError:
+        secret = ""
+    except UnicodeError:
+        raise Problem("the password is no text: expected UTF-8") from None
     if not secret:
         raise Problem("the password is empty: expected one from -password, a prompt, or a line on standard input")
     return str(secret)

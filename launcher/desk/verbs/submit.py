@@ -53,7 +53,7 @@ def run(given: Namespace, desk: Desk) -> int:
     """Submit a job."""
     job, local = described(given, desk.datacenter, desk.asked.namespace)
     if given.dry_run:
-        desk.voice.out(_dry(job, desk))
+        desk.voice.out(_dry(job, desk, replace=given.replace))
         return 0
     if local:
         submitting.checked(job, desk, replace=given.replace)  # or a job that is refused leaves its package there
@@ -122,13 +122,13 @@ def _package(given: str, *, there: bool) -> tuple[str, Path | None]:
     raise Problem(f"{given} is no directory here: expected the program's package, here or below /pfs/")
 
 
-def _dry(job: PaddleJob, desk: Desk) -> str:
+def _dry(job: PaddleJob, desk: Desk, *, replace: bool) -> str:
     """Return what would be sent, checked by the cluster where one is known."""
     try:
         api = desk.api
     except Problem as problem:
         desk.voice.note(f"not checked by a cluster: {problem}")
         return str(job)
-    text = jobs.dry_run(job, desk)
+    text = jobs.dry_run(job, desk, replace=replace)
     desk.voice.note(f"{api.host} would take it; all but the first is sent with that one as its owner")
     return text
