@@ -24,7 +24,7 @@ LAYOUTS = {
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Write the shards and return 0, or 65 where there is nothing to make them of."""
+    """Write the shards and return 0, 65 where there is nothing to make them of, 74 where they cannot be written."""
     given = _parse(words)
     try:
         whole = (
@@ -33,14 +33,18 @@ def main(words: Sequence[str] | None = None) -> int:
             else make(given.users, given.movies, given.ratings, given.seed)
         )
         data = divide(whole, given.held_out, given.seed)
+        made = f"{len(data.ratings)} ratings to learn from and {len(data.held_out or ())} held out"
+        if min(len(data.ratings), len(data.held_out or ())) < given.shards:
+            raise BadData(f"{made}: expected some of each for every one of {given.shards} shards; nothing is written")
+        for rank in range(given.shards):
+            write(LAYOUTS[given.layout](given.directory, rank), shard(data, rank, given.shards))
     except BadData as error:
         sys.stderr.write(f"make_data: {error}\n")
         return 65
-    for rank in range(given.shards):
-        write(LAYOUTS[given.layout](given.directory, rank), shard(data, rank, given.shards))
-    print(
-        f"{len(data.ratings)} ratings to learn from and {len(data.held_out or ())} held out, in {given.shards} shards"
-    )
+    except OSError as error:
+        sys.stderr.write(f"make_data: {error.filename or given.directory}: {error.strerror}\n")
+        return 74
+    print(f"{made}, in {given.shards} shards")
     return 0
 
 

@@ -17,11 +17,13 @@ NONE, SNAPPY, GZIP = range(3)
 COMPRESSORS = {"none": NONE, "snappy": SNAPPY, "gzip": GZIP}
 SIZE = 32 << 20  # bytes of records that a chunk holds by default
 LIMIT = 256 << 20  # bytes that a reader holds for one chunk: a damaged header may claim anything
+LARGEST = LIMIT // 2  # bytes of a record, which may stand in a chunk behind others
 GZIPPED = 16 + zlib.MAX_WBITS
 LEVEL = 6
 _HEADER = struct.Struct("<4s4I")
 _LENGTH = struct.Struct("<I")
 HEADER = _HEADER.size
+LENGTH = _LENGTH.size
 
 
 class Header:

@@ -79,13 +79,12 @@ class Ground:
         os.makedirs(self.work, exist_ok=True)
         self._lock = os.open(self._kept(LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            try:
-                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                if error.errno not in UNLOCKED:
-                    raise Misuse(
-                        f"{shown(self.out)}: another split is at work there: expected it to end first"
-                    ) from None
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in UNLOCKED:
+                os.close(self._lock)
+                raise Misuse(f"{shown(self.out)}: another split is at work there: expected it to end first") from None
+        try:
             yield
         finally:
             with suppress(OSError):

@@ -18,7 +18,7 @@ def line_of(record: object) -> bytes:
     if isinstance(record, bytes):
         line = record
     elif isinstance(record, str):
-        line = record.encode("utf-8", "surrogateescape")
+        line = _encoded(record, record)
     else:
         try:
             cells = [str(cell) for cell in record]  # type: ignore[attr-defined]  # whatever can be iterated over
@@ -26,7 +26,7 @@ def line_of(record: object) -> bytes:
             raise DatasetError(f"a record of {type(record).__name__}: a line takes text or several values") from None
         if any("," in cell for cell in cells):
             raise DatasetError(f"{_short(record)}: a comma in a value would make two of it; expected none")
-        line = ",".join(cells).encode("utf-8", "surrogateescape")
+        line = _encoded(",".join(cells), record)
     if line.endswith(b"\n") and isinstance(record, (bytes, str)):
         line = line[:-1]  # as lines of a file come
     if b"\n" in line:
@@ -38,6 +38,13 @@ def values_of(line: str, cell: Callable[[str], Any]) -> tuple[Any, ...]:
     """Return the values of a line, each made by `cell`."""
     text = line.rstrip("\n")
     return tuple(cell(each) for each in text.split(",")) if text else ()
+
+
+def _encoded(text: str, record: object) -> bytes:
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise DatasetError(f"{_short(record)}: half a character, which UTF-8 cannot write; expected text") from None
 
 
 def _short(record: object) -> str:

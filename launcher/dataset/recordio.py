@@ -5,7 +5,18 @@ A reader holds one chunk. What is torn or corrupt is refused, or passed over, co
 
 from __future__ import annotations
 
-from launcher.dataset.chunks import COMPRESSORS, HEADER, LIMIT, SIZE, Header, decode, encode, header, records_in
+from launcher.dataset.chunks import (
+    COMPRESSORS,
+    HEADER,
+    LARGEST,
+    LIMIT,
+    SIZE,
+    Header,
+    decode,
+    encode,
+    header,
+    records_in,
+)
 from launcher.dataset.indexing import index, opened
 from launcher.dataset.problem import Damaged, DamagedWarning, Misuse
 
@@ -147,8 +158,8 @@ class writer:  # noqa: N801  # beside `reader`
 
     def write(self, record: bytes) -> None:
         """Add a record."""
-        if len(record) > LIMIT // 2:
-            raise Misuse(f"{self.name}: a record of {len(record)} bytes: expected at most {LIMIT // 2}")
+        if len(record) > LARGEST:
+            raise Misuse(f"{self.name}: a record of {len(record)} bytes: expected at most {LARGEST}")
         # As the published writer does it, which counts the records' bytes without their lengths.
         if self._bytes + len(record) > self._size or len(self._records) * 4 >= LIMIT // 2:
             self.flush()

@@ -9,13 +9,14 @@ from launcher.dataset.problem import DatasetError, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from gzip import GzipFile
     from io import FileIO
 
     Batches = Iterator[tuple[list[bytes], int]]
 
 BLOCK = 1 << 20
+RECORDS = 1000  # at a time, however small
 LONGEST = 64 << 20  # bytes of a line
 GZIP = b"\x1f\x8b"
 
@@ -49,12 +50,17 @@ def chunked(raw: FileIO, at: int, path: str) -> Batches:
     records.name = shown(path)
     if at:
         records.seek(at)
+    return batched(records, at)
+
+
+def batched(records: Iterable[bytes], at: int) -> Batches:
+    """Yield records, not many and not much at a time, and which number comes behind them."""
     batch: list[bytes] = []
     size = 0
     for record in records:
         batch.append(record)
         size += len(record)
-        if size >= BLOCK:
+        if size >= BLOCK or len(batch) == RECORDS:
             at += len(batch)
             yield batch, at
             batch, size = [], 0

@@ -7,7 +7,8 @@ import os
 import queue
 import threading
 
-from launcher.dataset.chunks import NONE, encode
+from launcher.dataset.chunks import LARGEST, LENGTH, NONE, encode
+from launcher.dataset.problem import DatasetError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,14 +65,15 @@ class Shards:
         """Give a shard records."""
         shard = self.all[number]
         if self._recordio:
-            shard.waiting += records
-            shard.bytes += sum(map(len, records))
+            for record in records:
+                if len(record) > LARGEST:
+                    raise DatasetError(
+                        f"a record of {len(record)} bytes: RecordIO takes at most {LARGEST}; nothing is written"
+                    )
+                self._wait(shard, record, LENGTH + len(record))
         else:
             lines = b"\n".join(records) + b"\n"
-            shard.waiting.append(lines)
-            shard.bytes += len(lines)
-        if shard.bytes >= self._large:
-            self._push(shard)
+            self._wait(shard, lines, len(lines))
 
     def settle(self) -> None:
         """Return when all that was given is safe on the disk."""
@@ -87,6 +89,12 @@ class Shards:
         self._todo.put(None)
         self._thread.join()
         self._close()
+
+    def _wait(self, shard: Shard, data: bytes, size: int) -> None:
+        shard.waiting.append(data)
+        shard.bytes += size
+        if shard.bytes >= self._large:
+            self._push(shard)
 
     def _push(self, shard: Shard) -> None:
         self._check()

@@ -15,7 +15,7 @@ from itertools import islice
 from launcher.dataset.chunks import MAGIC
 from launcher.dataset.lines import line_of
 from launcher.dataset.problem import DatasetError, Misuse, shown
-from launcher.dataset.records import chunked, decoded, lines
+from launcher.dataset.records import batched, chunked, decoded, lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     Position = tuple[int, int]
     Batches = Iterator[tuple[list[bytes], Position]]
 
-RECORDS = 1000  # that a reader in Python gives at a time
 # Without O_NONBLOCK, opening a FIFO would wait for ever.
 FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
@@ -36,7 +35,7 @@ class Files:
 
     def __init__(self, patterns: Iterable[str], *, pickled: bool) -> None:
         self._pickled = pickled
-        self._files = [(path, *_signs(path, pickled)) for path in _paths(patterns)]
+        self._files = [(path, *_signs(path, pickled)) for path in _each_once(_paths(patterns))]
         self.whole = sum(size for _, size, *_ in self._files)
         self.done = 0
         if not self.whole:
@@ -87,14 +86,14 @@ class Reader:
 
     def batches(self, position: Position) -> Batches:
         """Yield the records from a position on."""
-        at = position[1]
-        records = islice(_records(self._reader), at, None)
-        while True:
-            batch = [self._encode(record) for record in islice(records, RECORDS)]
-            if not batch:
-                return
-            at += len(batch)
-            yield batch, (0, at)
+        for batch, behind in batched(self._records(position[1]), position[1]):
+            yield batch, (0, behind)
+
+    def _records(self, at: int) -> Iterator[bytes]:
+        with _its_faults("the reader"):
+            found = self._reader()
+            for record in islice(found() if callable(found) else found, at, None):
+                yield self._encode(record)
 
 
 def named(spec: str) -> Callable[[], Any]:
@@ -102,23 +101,28 @@ def named(spec: str) -> Callable[[], Any]:
     from importlib import import_module
 
     module, _, name = spec.partition(":")
-    try:
-        found = getattr(import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise Misuse(f"--reader {spec}: {error}; expected module:function, importable from here") from None
+    if not module or module.startswith("."):
+        raise Misuse(f"--reader {spec}: expected module:function, importable from here")
+    with _its_faults(f"--reader {spec}: the module"):
+        try:
+            room = import_module(module)
+        except ImportError as error:
+            raise Misuse(f"--reader {spec}: {error}; expected module:function, importable from here") from None
+        found = getattr(room, name, None)
     if not callable(found):
-        raise Misuse(f"--reader {spec}: expected a function, which gives the records or a reader")
+        raise Misuse(f"--reader {spec}: expected a function of {module}, which gives the records or a reader")
     return found  # type: ignore[no-any-return]
 
 
-def _records(reader: Callable[[], Any]) -> Iterator[Any]:
+@contextmanager
+def _its_faults(who: str) -> Iterator[None]:
+    """Tell what goes wrong in a reader's own code; SystemExit, too, is no end of a split."""
     try:
-        found = reader()
-        yield from found() if callable(found) else found
+        yield
     except DatasetError:
         raise
-    except Exception as error:
-        raise DatasetError(f"the reader failed: {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise DatasetError(f"{who} failed: {type(error).__name__}: {error}") from error
 
 
 def _paths(patterns: Iterable[str]) -> list[str]:
@@ -130,10 +134,20 @@ def _paths(patterns: Iterable[str]) -> list[str]:
         if not paths:
             raise DatasetError(f"{shown(pattern)}: no file matches; expected one or more")
         found += paths
-    for path, after in zip(sorted(found), sorted(found)[1:]):  # noqa: B905  # Python 3.8 has no strict=
-        if path == after:
-            raise Misuse(f"{shown(path)} is an input twice: its records would be, too; expected each file once")
     return found
+
+
+def _each_once(paths: Iterable[str]) -> Iterator[str]:
+    """Yield the files, which may have several names each: by links, or from different directories."""
+    names: dict[tuple[int, int], str] = {}
+    for path in paths:
+        info = os.stat(path)
+        file = info.st_dev, info.st_ino
+        if file in names:
+            also = "" if names[file] == path else f", also as {shown(names[file])}"
+            raise Misuse(f"{shown(path)} is an input twice{also}: its records would be, too; expected each file once")
+        names[file] = path
+        yield path
 
 
 def _signs(path: str, pickled: bool) -> tuple[int, int, bool]:

@@ -42,15 +42,16 @@ def run(
     source = _source(asked)
     ground = Ground(asked.out, _origin(asked, source))
     done = ground.standing()
-    if done:
-        telling.end(f"{shown(asked.out)} has been split already: {_described(done)}; nothing is changed")
-        return done
-    with ground.held():
-        ground.standing()  # once more: another start of this Job may have come first
-        made = ground.placing() or _deal(asked, source, ground, telling, clock)
-        ground.place(made, ("output", asked.config_dir), _beside(asked))
-    telling.end(f"{shown(asked.out)} has {_described(made)}")
-    return made
+    if not done:
+        with ground.held():
+            done = ground.standing()  # once more: another start of this Job may have come first
+            if not done:
+                made = ground.placing() or _deal(asked, source, ground, telling, clock)
+                ground.place(made, ("output", asked.config_dir), _beside(asked))
+                telling.end(f"{shown(asked.out)} has {_described(made)}")
+                return made
+    telling.end(f"{shown(asked.out)} has been split already: {_described(done)}; nothing is changed")
+    return done
 
 
 def _source(asked: Asked) -> Source:

@@ -208,6 +208,39 @@ def test_a_second_split_at_the_same_time_is_refused(tmp_path: Path) -> None:
     assert split(tmp_path).shards == 3
 
 
+def test_who_is_refused_leaves_the_other_its_lock_and_directory(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with Ground(str(out), "another").held():
+        for _ in range(2):  # the second is refused as the first was
+            with pytest.raises(Misuse, match="another split is at work there"):
+                split(tmp_path)
+            assert [path.name for path in (out / ".split").iterdir()] == ["lock"]
+    assert not out.exists()
+
+
+def test_what_another_start_has_finished_meanwhile_is_told_and_left_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signs: list[dict[Path, int]] = []
+    real = os.makedirs
+
+    def makedirs(path: str, *, exist_ok: bool) -> None:
+        monkeypatch.undo()
+        split(tmp_path, "--samples=9")
+        signs.append(files())
+        real(path, exist_ok=exist_ok)
+
+    def files() -> dict[Path, int]:
+        return {path: path.stat().st_ino for path in (tmp_path / "out").rglob("*") if path.is_file()}
+
+    monkeypatch.setattr(os, "makedirs", makedirs)
+    telling = Telling(stream := io.StringIO())
+    assert split(tmp_path, "--samples=9", telling=telling).records == 9
+    assert stream.getvalue().endswith("9 records in 3 shards, 3 in each, 0.0 MB in all; nothing is changed\n")
+    assert signs == [files()]
+    assert not (tmp_path / "out/.split").exists()
+
+
 def test_a_full_disk_is_told_and_gone_on_with(tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(LINES * 100)
     (tmp_path / "out").mkdir()

@@ -358,6 +358,25 @@ def test_an_input_that_cannot_be_split_is_a_sentence_and_leaves_nothing(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["fifo", "in", "mine.py"]
 
 
+@pytest.mark.parametrize("other", ["./in", "{}/in", "link", "hard", "/dev/stdin"])
+def test_one_file_under_two_names_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: str) -> None:
+    (tmp_path / "in").write_text("a\nb\n")
+    (tmp_path / "link").symlink_to("in")
+    (tmp_path / "hard").hardlink_to(tmp_path / "in")
+    monkeypatch.chdir(tmp_path)
+    other = other.format(tmp_path)
+    before, file = os.dup(0), os.open("in", os.O_RDONLY)
+    os.dup2(file, 0)
+    try:
+        code, told = outcome(["in", other, "--shards=2", "--out=out"], {})
+        assert (code, f"{other} is an input twice, also as in: " in told) == (78, True), told
+        assert outcome([other, "--shards=2", "--out=out"], {}) == (0, "")
+    finally:
+        os.dup2(before, 0)
+        os.close(before)
+        os.close(file)
+
+
 def test_a_line_without_an_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records, "LONGEST", 1 << 20)
     (tmp_path / "in").write_bytes(bytes(3 << 20))

@@ -192,6 +192,24 @@ def test_more_samples_make_a_larger_world() -> None:
     assert (len(world_for(157_500).users), len(world_for(157_501).users)) == (900, 901)
 
 
+@pytest.mark.parametrize(
+    "words", [("--ratings=3", "--shards=5"), ("--ratings=20", "--shards=5"), ("--held-out=1e-9",)]
+)
+def test_shards_without_something_to_learn_and_to_hold_out_are_refused(
+    example: SimpleNamespace, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    assert example.make_data.main([str(tmp_path / "job"), "--users=20", "--movies=20", "--ratings=90", *words]) == 65
+    assert "shards; nothing is written\n" in capsys.readouterr().err
+    assert not (tmp_path / "job").exists()
+
+
+def test_a_directory_that_cannot_be_made_ends_with_74(
+    example: SimpleNamespace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert example.make_data.main(["/proc/nope", "--users=20", "--movies=20", "--ratings=90"]) == 74
+    assert capsys.readouterr().err == "make_data: /proc/nope: No such file or directory\n"
+
+
 def test_nothing_to_divide_ends_with_65(
     example: SimpleNamespace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
