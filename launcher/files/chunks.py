@@ -22,6 +22,7 @@ class Standing:
     digests: bytes = b""
     whole: bool = False
     stamp: tuple[int, ...] = ()  # by which a part is known to be the one that was looked at
+    runs: bool = False
 
 
 def chunk_of(size: int) -> int:

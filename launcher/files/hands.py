@@ -16,6 +16,7 @@ T = TypeVar("T")
 SIDE_BY_SIDE = 32
 FLYING = 64  # begun, and not looked after yet: so many small files are held in memory
 LOOKED_AT, LATE = 32, 24  # so many of the last ones have waited: a busy machine holds up but a few
+PATIENCE = 5.0  # seconds, after a failure or Ctrl-C, for what is under way: a volume may hang
 WAITED = 0.0003  # seconds, in which a local disk is long done
 
 
@@ -31,9 +32,9 @@ class Hands:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Return when nothing is under way any more."""
+        """Begin nothing more."""
         if self._pool:
-            self._pool.shutdown()
+            self._pool.shutdown(wait=False)
 
     @property
     def side_by_side(self) -> bool:
@@ -54,7 +55,7 @@ class Hands:
             while flying:
                 yield flying.popleft().result()
         finally:
-            wait(flying)  # each closes what it was given
+            wait(flying, PATIENCE)  # each closes what it was given
 
     def _watched(self, work: Callable[[], T]) -> T:
         begun, worked = time.perf_counter(), time.thread_time()

@@ -12,7 +12,7 @@ from launcher.files.chunks import count_of
 from launcher.files.hands import Hands
 from launcher.files.names import checked, divided, joined, shown
 from launcher.files.problem import Trouble
-from launcher.files.tree import Tree
+from launcher.files.tree import Tree, why
 
 MOST = 500_000  # files and directories: they are held in memory
 IN_A_BATCH, TEXT, DIGESTS = 1000, 512 << 10, 16384
@@ -39,6 +39,7 @@ class Listing:
 
     entries: tuple[Entry, ...]
     skipped: tuple[str, ...]
+    lost: tuple[str, ...]  # what should have been copied, and cannot even be looked at
     single: bool  # one file that was named, and may be called otherwise where it arrives
 
 
@@ -48,23 +49,29 @@ def listed(tree: Tree, base: str, first: str, hands: Hands) -> Listing:
         raise Trouble(f"{shown(joined(base, first))} is not there")
     entries: list[Entry] = []
     skipped: list[str] = []
+    lost: list[str] = []
     left: list[str] = []
     paths = [first] if first else _names(tree, base, "")
     while True:
-        found = list(hands.each(_looks(tree, base, paths)))
-        here = [each for each in found if isinstance(each, Entry)]
-        entries += here
-        if len(entries) > MOST:
+        if len(entries) + len(paths) > MOST:
             raise Trouble(
                 f"{shown(joined(base, first))} has more than {MOST:,} files: copy its directories one by one"
             )
+        found = list(hands.each(_looks(tree, base, paths)))
+        here = [each for each in found if isinstance(each, Entry)]
+        entries += here
         skipped += [each for each in found if isinstance(each, str)]
+        lost += [str(each) for each in found if isinstance(each, Trouble)]
         left += [each.path for each in reversed(here) if each.is_directory]
         if not left:
             break
-        paths = _names(tree, base, left.pop())
+        try:
+            paths = _names(tree, base, left.pop())
+        except Trouble as trouble:
+            lost.append(str(trouble))
+            paths = []
     single = bool(first) and len(entries) == 1 and not entries[0].is_directory
-    return Listing(tuple(entries), tuple(skipped), single)
+    return Listing(tuple(entries), tuple(skipped), tuple(lost), single)
 
 
 def batches(entries: Iterable[Entry]) -> Iterator[tuple[Entry, ...]]:
@@ -86,19 +93,21 @@ def _names(tree: Tree, base: str, path: str) -> list[str]:
     return [joined(path, name) for name in tree.names(joined(base, path))]
 
 
-def _looks(tree: Tree, base: str, paths: Iterable[str]) -> Iterator[Callable[[], Entry | str | None]]:
+def _looks(tree: Tree, base: str, paths: Iterable[str]) -> Iterator[Callable[[], Entry | str | Trouble | None]]:
     for path in paths:
         yield partial(_entry, tree.lent(joined(base, path)), path)
 
 
-def _entry(within: int, path: str) -> Entry | str | None:
-    """Return what is there, why it is not copied, or nothing where it went meanwhile; the directory is closed."""
+def _entry(within: int, path: str) -> Entry | str | Trouble | None:
+    """Return what is there, why it is not copied or cannot be, or nothing where it went; the directory is closed."""
     try:
         found = os.stat(divided(checked(path))[1], dir_fd=within, follow_symlinks=False)
     except FileNotFoundError:
         return None
-    except Trouble as trouble:
+    except Trouble as trouble:  # a name that nobody takes
         return str(trouble)
+    except OSError as error:
+        return Trouble(f"{shown(path)} cannot be read: {why(error)}")
     finally:
         os.close(within)
     if stat.S_ISDIR(found.st_mode):

@@ -13,7 +13,7 @@ from launcher.files.channel import Channel
 from launcher.files.chunks import DIGEST, Standing
 from launcher.files.counting import Count, Tell, nobody
 from launcher.files.frames import LARGEST, Frame, number
-from launcher.files.hands import Hands
+from launcher.files.hands import SIDE_BY_SIDE, Hands
 from launcher.files.listing import A_DIRECTORY, IN_A_BATCH, MOST, Entry
 from launcher.files.names import PART, checked, divided, joined
 from launcher.files.problem import Garbled
@@ -38,7 +38,12 @@ class Place:
 def receive(tree: Tree, target: str, channel: Channel, tell: Tell = nobody, *, inside: bool = False) -> Count:
     """Receive files below `target`, or one file as it, where it is no directory and need not be (`inside`)."""
     begin = channel.get("begin")
-    count = Count(all_files=begin.number("files", MOST), all_bytes=begin.number("bytes"), skipped=_skipped(begin))
+    count = Count(
+        all_files=begin.number("files", MOST),
+        all_bytes=begin.number("bytes"),
+        skipped=_told(begin, "skipped"),
+        lost=_told(begin, "lost"),
+    )
     into = inside or not begin.flag("single") or tree.is_directory(target)
     place = Place(target) if into else Place(*divided(target))
     tree.directory(place.directory, make=True)
@@ -72,10 +77,10 @@ def swept(tree: Tree, directories: set[str]) -> int:
     return young
 
 
-def _skipped(begin: Frame) -> list[str]:
-    found = begin.head.get("skipped")
+def _told(begin: Frame, what: str) -> list[str]:
+    found = begin.head.get(what, [])
     if not isinstance(found, list) or len(found) > TOLD + 1 or not all(isinstance(each, str) for each in found):
-        raise Garbled("what is skipped is no list")
+        raise Garbled(f"what is {what} is no list")
     return found
 
 
@@ -110,7 +115,9 @@ def mixed(files: Iterable[int], batch: tuple[Entry, ...]) -> list[int]:
     groups: dict[str, list[int]] = {}
     for index in files:
         groups.setdefault(divided(batch[index].path)[0], []).append(index)
-    return [index for row in zip_longest(*groups.values()) for index in row if index is not None]
+    every = list(groups.values())
+    rounds = (zip_longest(*every[at : at + SIDE_BY_SIDE]) for at in range(0, len(every), SIDE_BY_SIDE))
+    return [index for rows in rounds for row in rows for index in row if index is not None]
 
 
 def _looks(tree: Tree, place: Place, batch: tuple[Entry, ...]) -> Iterator[Callable[[], Standing]]:

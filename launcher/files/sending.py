@@ -27,9 +27,12 @@ def send(tree: Tree, base: str, first: str, channel: Channel, tell: Tell = nobod
     with Hands() as hands:
         listing = listed(tree, base, first, hands)
         files = [entry for entry in listing.entries if not entry.is_directory]
-        count = Count(all_files=len(files), all_bytes=sum(each.size for each in files), skipped=list(listing.skipped))
-        told = [*listing.skipped[:TOLD], *([f"{len(listing.skipped):,} in all"] if listing.skipped[TOLD:] else [])]
-        channel.put("begin", files=count.all_files, bytes=count.all_bytes, single=listing.single, skipped=told)
+        skipped, lost = _told(listing.skipped), _told(listing.lost)
+        count = Count(
+            all_files=len(files), all_bytes=sum(each.size for each in files), skipped=skipped, lost=list(lost)
+        )
+        said = {"single": listing.single, "skipped": skipped, "lost": lost}
+        channel.put("begin", files=count.all_files, bytes=count.all_bytes, **said)
         for batch in batches(listing.entries):
             channel.put("offer", entries=[[each.path, each.size, each.runs] for each in batch])
             want = channel.get("want")
@@ -40,6 +43,11 @@ def send(tree: Tree, base: str, first: str, channel: Channel, tell: Tell = nobod
         channel.put("end")
         count.unfinished = channel.get("done").number("unfinished")
         return count
+
+
+def _told(sentences: tuple[str, ...]) -> list[str]:
+    """Return what is said of them at both ends."""
+    return [*sentences[:TOLD], *([f"{len(sentences):,} in all"] if sentences[TOLD:] else [])]
 
 
 def _order(frame: Frame, batch: tuple[Entry, ...]) -> list[int]:

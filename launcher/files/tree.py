@@ -49,6 +49,8 @@ class Tree:
         while at and at not in self._open:
             at = divided(at)[0]
         found = self._open[at] if at else self._top
+        if at:
+            self._open.move_to_end(at)
         for part in filter(None, path[len(at) :].split("/")):
             at = joined(at, part)
             found = self._open[at] = _inner(found, part, at, make=make)

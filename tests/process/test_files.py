@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -9,12 +10,14 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from launcher.desk.pfs.copying import landing
 from launcher.desk.problem import Problem
-from launcher.files.chunks import CHUNK
+from launcher.files import writing
+from launcher.files.chunks import CHUNK, PIECE
 from launcher.files.counting import Count
 from launcher.files.names import part_of
 from launcher.files.problem import Broken, Told, Trouble
@@ -259,6 +262,110 @@ def test_two_copies_do_not_write_the_same_file(here: Path, volume: Path) -> None
         upload(here, "", "weights", volume, tell=another)
     assert upload(here, "", "weights", volume).came < BIG
     assert contents(volume) == contents(here)
+
+
+def test_a_copy_that_is_refused_leaves_the_other_one_alone(here: Path, volume: Path) -> None:
+    """Also while there is less of it than anybody would go on with."""
+    big(here / "weights", CHUNK + 5)
+    refused: list[bool] = []
+
+    def another(count: Count) -> None:
+        if count.came >= 5 << 20 and not refused:
+            refused.append(True)
+            part = volume / part_of("weights")
+            before = part.stat().st_ino
+            for _ in range(2):
+                with pytest.raises(Told, match="weights is being written by another copy"):
+                    upload(here, "", "weights", volume)
+            assert part.stat().st_ino == before
+
+    upload(here, "", "weights", volume, tell=another)
+    assert refused
+    assert contents(volume) == contents(here)
+
+
+@pytest.mark.parametrize("size", [100, PIECE + 1, CHUNK + 1])
+def test_what_a_volume_says_only_at_the_end_leaves_the_old_file(
+    here: Path, volume: Path, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NFS says there that it has no room; this machine's file systems have said it before."""
+    big(volume / "one", size)
+    (here / "one").write_text("the old one, whole")
+
+    def full(_: int) -> None:
+        raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
+
+    monkeypatch.setattr(writing, "flushed", full)
+    with pytest.raises(Trouble, match="one cannot be written: disk quota exceeded"):
+        download(volume, "", "one", here)
+    assert (here / "one").read_text() == "the old one, whole"
+
+
+def test_a_close_is_made_before_a_file_has_its_name(tmp_path: Path) -> None:
+    """On a descriptor that is closed, so is the copy of it; the file itself stays open, and locked."""
+    with (tmp_path / "one").open("wb") as file:
+        writing.flushed(file.fileno())
+        file.write(b"x")
+
+
+def test_whether_a_file_runs_comes_along_without_its_content(here: Path, volume: Path) -> None:
+    big(here / "data" / "large.sh", CHUNK + 1)
+    (here / "data" / "run.sh").write_text("#!/bin/sh\n")
+    upload(here, "", "data", volume)
+    for mode in (0o755, 0o640):
+        for name in ("run.sh", "large.sh"):
+            (here / "data" / name).chmod(mode)
+        assert upload(here, "", "data", volume).came == 0
+        for name in ("run.sh", "large.sh"):
+            assert bool((volume / "data" / name).stat().st_mode & 0o111) == bool(mode & 0o111)
+
+
+def test_a_file_that_is_gone_on_with_runs_as_it_does_now(here: Path, volume: Path) -> None:
+    big(here / "large.sh")
+    with pytest.raises(Stopped):
+        upload(here, "", "large.sh", volume, tell=stop_at(40 << 20, stop))
+    (here / "large.sh").chmod(0o755)
+    upload(here, "", "large.sh", volume)
+    assert (volume / "large.sh").stat().st_mode & 0o111
+
+
+def test_what_cannot_be_looked_at_is_told_and_the_others_come(
+    here: Path, volume: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many(here, 30)
+    real, names = os.stat, Tree.names
+
+    def failing(path: str, **more: Any) -> os.stat_result:  # noqa: ANN401  # as os.stat has them
+        if path == "00013":
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return real(path, **more)
+
+    def closed(tree: Tree, path: str) -> list[str]:
+        if path == "data/part-7":
+            raise Trouble("data/part-7 cannot be entered: permission denied")
+        return names(tree, path)
+
+    monkeypatch.setattr(os, "stat", failing)
+    monkeypatch.setattr(Tree, "names", closed)
+    count = upload(here, "", "data", volume)
+    monkeypatch.undo()
+    assert sorted(count.lost) == [
+        "data/part-3/00013 cannot be read: input/output error",
+        "data/part-7 cannot be entered: permission denied",
+    ]
+    assert count.files == 30 - 1 - 3
+    assert {
+        name: digest for name, digest in contents(here).items() if b"/00013" not in name and b"-7/" not in name
+    } == contents(volume)
+
+
+def test_how_many_were_left_is_told_at_both_ends(here: Path, volume: Path) -> None:
+    (here / "data").mkdir()
+    for number in range(50):
+        (here / "data" / f"l{number}").symlink_to("x")
+    for count in (upload(here, "", "data", volume), download(here, "", "data", volume)):
+        assert len(count.skipped) == 21
+        assert count.skipped[-1] == "50 in all"
 
 
 def test_a_full_volume_is_told_and_what_came_is_kept(here: Path, volume: Path) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import pty
 import re
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -129,6 +131,28 @@ def test_a_connection_that_is_lost_is_gone_on_with(
     assert re.search(r"1 file, 50.3 MB, [12]\d\.\d MB of it was there already", done.err), done.err
     assert contents(volume) == contents(work)
     assert len(node.specs) == 1
+    gone(plane, me)
+
+
+def test_a_connection_whose_agent_lives_on_is_gone_on_with_when_that_has_heard_of_it(
+    plane: ControlPlane, me: User, node: Node, volume: Path, work: Path
+) -> None:
+    """The lock of what is written is the old agent's for a while: here the test's, which takes it at once."""
+    (work / "weights").write_bytes(noise(48 << 20))
+    node.breaks = [30 << 20]
+    with subprocess.Popen(
+        me.words("cp", "weights", f"{HOME}/"), env=me.environ(PYTHONPATH=str(Path.cwd())), cwd=work,
+        stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        wait_until(lambda: arrived(volume) > 1 << 20, timeout=30, every=0.001)
+        (part,) = volume.glob(".paddlectl-*")
+        with part.open("rb") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)  # which comes when the old agent has ended
+            time.sleep(3)
+        _, told = process.communicate(timeout=60)
+    assert process.returncode == 0, told
+    assert "going on from there" in told
+    assert contents(volume) == contents(work)
     gone(plane, me)
 
 

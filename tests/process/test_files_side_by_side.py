@@ -12,9 +12,11 @@ import pytest
 
 from launcher.files import hands
 from launcher.files.chunks import CHUNK, PIECE
+from launcher.files.hands import SIDE_BY_SIDE
 from launcher.files.listing import Entry
 from launcher.files.problem import Trouble
 from launcher.files.receiving import mixed
+from launcher.files.tree import KEPT
 from tests.support.agents import contents, download, noise, upload
 
 FILES = 1500  # more than are offered at once
@@ -104,6 +106,14 @@ def test_what_cannot_be_written_is_told_and_nothing_is_left_half(top: Path, othe
 def test_files_of_different_directories_are_neighbours() -> None:
     batch = tuple(Entry(path, 1) for path in ("a/1", "a/2", "a/3", "b/1", "c/1", "c/2"))
     assert [batch[at].path for at in mixed(range(6), batch)] == ["a/1", "b/1", "c/1", "a/2", "c/2", "a/3"]
+
+
+def test_no_more_directories_are_gone_round_than_stay_open() -> None:
+    batch = tuple(Entry(f"{number % 100:02d}/{number}", 1) for number in range(1000))
+    order = mixed(range(1000), batch)
+    assert sorted(order) == list(range(1000))
+    in_turn = [batch[at].path[:2] for at in order]
+    assert all(len(set(in_turn[at : at + 320])) <= 2 * SIDE_BY_SIDE < KEPT + 1 for at in range(0, 1000, 320))
 
 
 def copied(way: type, top: Path, other: Path) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -9,6 +10,7 @@ from functools import partial
 
 import pytest
 
+from launcher.files import hands as hands_module
 from launcher.files.hands import FLYING, LATE, SIDE_BY_SIDE, WAITED, Hands
 
 
@@ -81,6 +83,25 @@ def test_a_failure_comes_up_at_its_place_when_all_that_was_begun_has_ended() -> 
         assert works.begun == works.ended
     assert works.begun < 200
     assert got == list(range(100))
+
+
+def test_what_hangs_holds_nobody_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a volume that is gone: whoever is interrupted still has to tidy up elsewhere."""
+    monkeypatch.setattr(hands_module, "PATIENCE", 0.2)
+    forever = threading.Event()
+
+    def asking() -> Iterator[Callable[[], object]]:
+        yield from works.asked_for(100)
+        yield from itertools.repeat(forever.wait, SIDE_BY_SIDE)
+        raise KeyboardInterrupt
+
+    works = Works(WAITED * 5)
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), Hands() as hands:
+        for _ in hands.each(asking()):
+            pass
+    assert time.monotonic() - begun < 5
+    forever.set()
 
 
 def test_who_stops_asking_waits_for_what_was_begun() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,8 +18,10 @@ from launcher.files.problem import Broken, Trouble
 from launcher.files.receiving import receive
 from launcher.files.sending import send
 from launcher.files.tree import Tree
+from launcher.files.writing import BUSY
 
 TOLD = 20  # of what is skipped or lost, by name
+HEARD = 5.0  # seconds, in which the agent of a connection that was lost hears of it, too
 
 
 def upload(desk: Desk, top: Path, source: tuple[str, str], target: Remote) -> None:
@@ -29,6 +32,7 @@ def upload(desk: Desk, top: Path, source: tuple[str, str], target: Remote) -> No
         progress = Progress(quiet=desk.voice.quiet)
 
         def say(channel: Channel) -> Count:
+            tree.forget()
             channel.put("receive", target=target.path, inside=target.inside or not target.path)
             return send(tree, base, first, channel, progress)
 
@@ -45,6 +49,7 @@ def download(desk: Desk, source: Remote, target: str) -> None:
         base, first = source.source
 
         def say(channel: Channel) -> Count:
+            tree.forget()
             channel.put("send", base=base, first=first)
             return receive(tree, name, channel, progress, inside=inside)
 
@@ -79,6 +84,11 @@ def _through(made: Visit, say: Callable[[Channel], Count], progress: Progress) -
             if attempt == ATTEMPTS:
                 raise Problem(f"{broken}; say the same again, and it goes on from there") from None
             made.desk.voice.note(f"{broken}; going on from there")
+        except Problem as problem:
+            progress.clear()
+            if attempt in (1, ATTEMPTS) or BUSY not in str(problem):
+                raise
+            time.sleep(HEARD)
         except BaseException:
             progress.clear()
             raise
@@ -87,7 +97,7 @@ def _through(made: Visit, say: Callable[[Channel], Count], progress: Progress) -
 
 def _told(desk: Desk, count: Count, progress: Progress, where: str) -> None:
     progress.clear()
-    for sentence in count.skipped[:TOLD]:
+    for sentence in count.skipped[: TOLD + 1]:  # the last of them says how many there are
         desk.voice.warn(f"not copied: {shown(sentence)}")
     if count.unfinished:
         begun = f"{where}: {count.unfinished} of the files that were begun there are not whole"

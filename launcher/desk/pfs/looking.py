@@ -9,6 +9,7 @@ from launcher.desk.opening import Desk
 from launcher.desk.pfs.paths import Remote
 from launcher.desk.pfs.visit import Visit, visit
 from launcher.files.frames import number
+from launcher.files.listing import MOST
 from launcher.files.problem import Garbled
 
 KINDS = ("d", "-", "l", "?")
@@ -53,6 +54,8 @@ def rows(there: Visit, path: str) -> tuple[Row, ...]:
         found: list[Row] = []
         while (frame := channel.get("listed", "done")).kind == "listed":
             found += [_row(row) for row in frame.rows("rows", 4)]
+            if len(found) > MOST:
+                raise Garbled(f"more than {MOST:,} names are in it")
         return tuple(found)
 
 

@@ -23,7 +23,7 @@ from launcher.files.problem import Broken, Told, Trouble
 Json = dict[str, Any]
 
 PATIENCE = 180.0  # seconds for a pod to start
-ATTEMPTS = 3  # to go on where a connection broke off
+ATTEMPTS = 5  # to go on where a connection broke off
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
