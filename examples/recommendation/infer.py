@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ratings import BadData, read
+from ratings import BadData, Data, read
 
 # In a checkout the launcher's package is two directories up; an image has it on PYTHONPATH.
 sys.path.append(str(Path(__file__).resolve().parent.parent.parent))
@@ -19,7 +19,7 @@ from launcher.bridge.place import Place
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Print the movies that the user has not rated in this data, best first."""
+    """Print the movies that the user has not rated in this data, held out or not, best first."""
     given = _parse(words)
     directory = given.directory or _newest(Path("output"))
     session = Session(Place())
@@ -33,11 +33,13 @@ def main(words: Sequence[str] | None = None) -> None:
         raise Failure(failure.DATA, f"infer: {error}") from None
     if given.user not in data.users:
         raise Failure(failure.DATA, f"infer: {given.data} has no user {given.user}: expected {_some(data.users)}")
+    movies = _unrated(data, given.user)
+    if not movies:
+        print(f"user {given.user} has rated every movie in {given.data}")
+        return
     feeds = Feeds(data)
     network = model.build(session, feeds.sizes)
     session.open(str(directory))
-    known = {each.movie for each in data.ratings if each.user == given.user}
-    movies = [number for number in sorted(data.movies) if number not in known]
     (guess,) = session.predict(feeds.feed(np.array([(given.user, number, 0) for number in movies])), network.rating)
     for at in np.argsort(-guess[:, 0], kind="stable")[: given.top]:
         print(f"{min(5, guess[at, 0]):.2f}  {movies[at]:>5}  {data.movies[movies[at]].title}")
@@ -50,6 +52,11 @@ def _parse(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--data", type=Path, default=Path("data"), help="users, movies and ratings (./data)")
     parser.add_argument("--top", type=int, default=10)
     return parser.parse_args(words)
+
+
+def _unrated(data: Data, user: int) -> list[int]:
+    rated = {each.movie for each in (*data.ratings, *(data.held_out or ())) if each.user == user}
+    return [number for number in sorted(data.movies) if number not in rated]
 
 
 def _newest(output: Path) -> Path:

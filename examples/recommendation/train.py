@@ -25,7 +25,7 @@ sys.path.append(str(Path(__file__).resolve().parent.parent.parent))
 
 from launcher import here  # noqa: E402
 from launcher.bridge import failure  # noqa: E402
-from launcher.bridge.engine import Session  # noqa: E402
+from launcher.bridge.engine import Session, hold_finite  # noqa: E402
 from launcher.bridge.failure import Failure  # noqa: E402
 from launcher.bridge.place import place_of  # noqa: E402
 
@@ -91,7 +91,9 @@ def _rmse(session: Session, rating: Tensor, shard: Shard, number: int) -> float:
     here.share("held-out", [squares, len(shard.held_out)])
     here.barrier(f"held-out-{number}")
     found = [here.get("held-out", rank=rank) for rank in range(session.place.trainers)]
-    return math.sqrt(sum(each[0] for each in found) / sum(each[1] for each in found))
+    rmse = math.sqrt(sum(each[0] for each in found) / sum(each[1] for each in found))
+    hold_finite("the held-out RMSE", rmse, f"after pass {number}")
+    return rmse
 
 
 def _progress(number: int) -> Callable[[int, int, float], None]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from launcher.bridge import native, parts
+from launcher.bridge import native, parts, passes
 from launcher.bridge.failure import DATA, Failure
 from launcher.bridge.native import Untyped
 
@@ -43,8 +43,7 @@ class Alone:
 
     def load(self, directory: Path, facts: Mapping[str, Any]) -> None:
         """Take what was saved."""
-        if facts.get("pservers") != 0:
-            raise Failure(DATA, f"{directory} was made by {facts.get('pservers')!r} pservers, here are none")
+        passes.check_same(directory, facts, {"pservers": 0})
         self.fill(parts.parameters(directory, facts))
 
     def fill(self, values: Mapping[str, Any]) -> None:

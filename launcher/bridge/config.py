@@ -7,43 +7,31 @@
     def train(data, number, place):  # yields the feeds of a pass for this trainer: dicts of arrays by input
     def test(data): ...              # optional: yields held-out feeds
 
-It is executed with its own directory first on sys.path. What it does wrong is told with its file and line.
+It is executed with its own directory first on sys.path. What it does wrong is told with its file,
+and with the line where it raised something.
 """
 
 from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from launcher import here
 from launcher.bridge.failure import DATA, SETTINGS, Failure
+from launcher.bridge.network import Network as Network  # where configs import it from
+from launcher.bridge.network import Untyped, feed_problem, kind, network_problems
 from launcher.bridge.place import Place
 
-Untyped = Any  # Paddle has no types
 NAME = "paddle_config"  # of the module: no other has it, whatever the file is called
 FUNCTIONS = {"network": True, "train": True, "data": False, "test": False}  # and whether it has to be there
 NUMBERS = {"batch_size": 256, "learning_rate": 1e-3}
-
-
-@dataclass(frozen=True)
-class Network:
-    """What a config's network has for the trainer: means over a batch, each a tensor of one number."""
-
-    inputs: Sequence[str]  # in the order in which the log tells them
-    cost: Untyped  # what is to become small
-    shown: Untyped = None  # what is told as cost, where that is not quite the same
-    evaluators: Mapping[str, Untyped] = field(default_factory=dict)  # what is told beside it
-
-    @property
-    def told(self) -> Untyped:
-        """What is told as cost."""
-        return self.cost if self.shown is None else self.shown
+END: Any = object()  # of the feeds: None may be one of them, and is refused
 
 
 @dataclass(frozen=True)
@@ -75,29 +63,34 @@ class Config:
         if not isinstance(made, Network):
             raise Failure(
                 SETTINGS,
-                f"{self.path}: network() returned {_kind(made)}: expected a launcher.bridge.config.Network",
+                f"{self.path}: network() returned {kind(made)}: expected a launcher.bridge.config.Network",
             )
+        wrong = network_problems(made)
+        if wrong:
+            raise Failure(SETTINGS, "\n".join(f"{self.path}: network(): {each}" for each in wrong))
         return made
 
-    def train(self, data: Untyped, number: int, place: Place) -> Iterator[Mapping[str, Any]]:
-        """Yield the feeds of a pass."""
-        return self._feeds("train", lambda: self.said["train"](data, number, place))
+    def train(self, data: Untyped, number: int, place: Place, network: Network) -> Iterator[Mapping[str, Any]]:
+        """Yield the feeds of a pass, each of them one that this network can be fed."""
+        return self._feeds("train", network, lambda: self.said["train"](data, number, place))
 
-    def test(self, data: Untyped) -> Iterator[Mapping[str, Any]]:
+    def test(self, data: Untyped, network: Network) -> Iterator[Mapping[str, Any]]:
         """Yield the held-out feeds, none without `test`."""
-        return self._feeds("test", lambda: self.said["test"](data) if self.tests else ())
+        return self._feeds("test", network, lambda: self.said["test"](data) if self.tests else ())
 
-    def _feeds(self, name: str, made: Callable[[], Iterable[Mapping[str, Any]]]) -> Iterator[Mapping[str, Any]]:
+    def _feeds(
+        self, name: str, network: Network, made: Callable[[], Iterable[Mapping[str, Any]]]
+    ) -> Iterator[Mapping[str, Any]]:
         with self._blamed(name, DATA):
             feeds = iter(made())
         while True:
             with self._blamed(name, DATA):
-                feed = next(feeds, None)
-            if feed is None:
+                feed = next(feeds, END)
+            if feed is END:
                 return
-            if not isinstance(feed, Mapping) or not feed:
-                told = f"{self.path}: {name}() yielded {_kind(feed)}"
-                raise Failure(DATA, f"{told}: expected a dict of arrays by input")
+            wrong = feed_problem(feed, network.inputs)
+            if wrong:
+                raise Failure(DATA, f"{self.path}: {name}() yielded {wrong}")
             yield feed
 
     @contextmanager
@@ -131,7 +124,7 @@ def _problems(said: Mapping[str, Any]) -> list[str]:
         if name not in said and needed:
             wrong.append(f"there is no function {name}: every config has network(session, data) and train(...)")
         elif said.get(name) is not None and not callable(said[name]):
-            wrong.append(f"{name} is {_kind(said[name])}: expected a function")
+            wrong.append(f"{name} is {kind(said[name])}: expected a function")
     for name, number in NUMBERS.items():
         value = said.get(name, number)
         if isinstance(value, bool) or not isinstance(value, (type(number), int)) or not 0 < value < float("inf"):
@@ -158,7 +151,3 @@ def _where(error: BaseException, path: Path) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     own = [each for each in frames if Path(each.filename).parent == path.parent]
     return f"{own[-1].filename}:{own[-1].lineno}" if own else str(path)
-
-
-def _kind(value: object) -> str:
-    return "None" if value is None else f"a {type(value).__name__}"

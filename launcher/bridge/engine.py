@@ -41,6 +41,12 @@ def _nobody(_directory: Path, _facts: Mapping[str, Any]) -> None:
     pass
 
 
+def hold_finite(what: str, number: float, when: str) -> None:
+    """Refuse to go on with what has become infinite, or no number at all."""
+    if not math.isfinite(number):
+        raise Failure(DATA, f"{what} is {number} {when}: is the learning rate too high?")
+
+
 class Session:
     """One training of one process, from its network to its end."""
 
@@ -111,24 +117,22 @@ class Session:
         `cost` is what is told, where that is not quite what becomes small (a penalty left out); `after` is given its
         mean over the batch, and then those of whatever else is named by `also`.
         """
-        shown = (self._cost if cost is None else cost, *also)
+        wanted = (self._cost if cost is None else cost, *also, self._cost)
         total, samples = 0.0, 0
         for batch, feed in enumerate(feeds, start=1):
             size = len(next(iter(feed.values())))
-            mean, *others = self._step(feed, shown)
-            if not math.isfinite(mean):
-                raise Failure(
-                    DATA, f"the cost is {mean} in pass {number}, batch {batch}: is the learning rate too high?"
-                )
+            mean, *others, minimized = self._step(feed, wanted)
+            for each in (minimized, mean):
+                hold_finite("the cost", each, f"in pass {number}, batch {batch}")
             total, samples = total + mean * size, samples + size
             after(batch, size, mean, *others)
         if not samples:
             raise Failure(DATA, f"trainer {self.place.rank} has no batch in pass {number}: its data is empty")
         return total / samples
 
-    def _step(self, feed: Mapping[str, Any], shown: Sequence[Untyped]) -> list[float]:
+    def _step(self, feed: Mapping[str, Any], wanted: Sequence[Untyped]) -> list[float]:
         self.parameters.pull()
-        found = self._executor.run(self._program(), feed=dict(feed), fetch_list=list(shown))
+        found = self._executor.run(self._program(), feed=dict(feed), fetch_list=list(wanted))
         return [float(each.reshape(-1)[0]) for each in found]
 
     def _program(self) -> Untyped:
@@ -161,6 +165,8 @@ class Session:
     def save(self, number: int, beside: Callable[[Path, Mapping[str, Any]], None] = _nobody) -> None:
         """Save a pass, complete with `done`, once all trainers are here; `beside` may add files of its own."""
         if self.place.leads:
+            for name, values in self.held():  # the last batch may have ruined them, and no cost tells
+                hold_finite(name, float(abs(values).max()), f"after pass {number}")
 
             def fill(directory: Path) -> Mapping[str, Any]:
                 facts = self.parameters.save(directory)

@@ -49,6 +49,13 @@ def write(output: Path, number: int, fill: Callable[[Path], Mapping[str, Any]]) 
 
     `fill` writes into it and returns what `done` is to say besides.
     """
+    try:
+        return _written(output, number, fill)
+    except OSError as error:
+        raise Failure(STORAGE, f"{output}: pass {number} could not be saved: {error}") from None
+
+
+def _written(output: Path, number: int, fill: Callable[[Path], Mapping[str, Any]]) -> Path:
     output.mkdir(parents=True, exist_ok=True)
     for left in output.glob(f"{SAVING}*"):
         shutil.rmtree(left, ignore_errors=True)

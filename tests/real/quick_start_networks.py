@@ -39,12 +39,13 @@ class Built:
 
     def costs(self) -> list[float]:
         """Return the cost of each batch that is held out."""
-        feeds = self._said.test(self._data)
+        feeds = self._said.test(self._data, self._network)
         return [float(self._session.predict(feed, self._network.cost)[0].reshape(-1)[0]) for feed in feeds]
 
     def learn(self) -> None:
         """Train one pass."""
-        self._session.learn(0, self._said.train(self._data, 0, self._session.place))
+        feeds = self._said.train(self._data, 0, self._session.place, self._network)
+        self._session.learn(0, feeds)
 
     def weights(self) -> dict[str, Untyped]:
         """Return copies of all that is trained."""

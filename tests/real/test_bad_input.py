@@ -134,6 +134,15 @@ def test_nothing_to_infer_from(
     refuses(paddle_python, tmp_path, "infer.py", data, *given, code=65, said=said)
 
 
+def test_a_user_who_has_rated_every_movie(paddle_python: Path, tmp_path: Path) -> None:
+    lines = {"users": "7::F::1::10::0", "movies": "1::A::Drama\n2::B::War", "ratings": "7::1::5::0"}
+    for name, text in {**lines, "held_out": "7::2::5::0"}.items():
+        (tmp_path / f"{name}.dat").write_text(f"{text}\n")
+    words = (str(paddle_python), str(EXAMPLE / "infer.py"), "7", f"--data={tmp_path}", "--pass=none")
+    ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
+    assert (ended.returncode, ended.stdout) == (0, f"user 7 has rated every movie in {tmp_path}\n"), ended.stderr
+
+
 def refuses(
     python: Path,
     work: Path,

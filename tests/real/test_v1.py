@@ -101,6 +101,18 @@ def test_alone_it_trains_goes_on_and_says_what_is_wrong(paddle_python: Path, tmp
     (here / "output" / "pass-00001" / "middle").write_bytes(b"")
     refused(paddle_python, here, 65, "pass-00001 is torn: middle has 0 bytes", *saving, "--start_pass=2")
     refused(paddle_python, here, 65, "pass-00008 is no complete pass: done: No such file", *saving, "--start_pass=9")
+    refused(paddle_python, here, 74, "README.md: pass 0 could not be saved: .*File exists", saving[0],
+            "--save_dir=README.md", "--num_passes=1")  # fmt: skip
+    whole = (here / "trainer_config.py").read_text()
+    ruined = whole + "\nbatch_size, learning_rate = 10**6, 1e39\n"  # by the only batch of the pass: inf to Paddle
+    (here / "ruined.py").write_text(ruined)
+    once = ("--config=ruined.py", "--save_dir=once", "--num_passes=1")
+    refused(paddle_python, here, 65, "the test cost is (nan|inf) after pass 0: is the learning rate too high", *once)
+    (here / "ruined.py").write_text(ruined + "test = None\n")
+    refused(paddle_python, here, 65, r"\w is (nan|inf) after pass 0: is the learning rate too high", *once)
+    assert not (here / "once").exists()
+    (here / "ruined.py").write_text(whole.replace("cost=made.cost", "cost=3.0"))
+    refused(paddle_python, here, 78, r"ruined.py: network\(\): cost is a float: expected a tensor", *once)
     unsafe = ("--local=0", "--save_dir=a b")
     refused(paddle_python, here, 78, "Paddle passes this name to bash", *saving, *unsafe)
     shutil.rmtree(here / "data")

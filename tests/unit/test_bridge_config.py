@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,6 +17,9 @@ from launcher.bridge.place import Place
 
 NEEDED = "def network(session, data): pass\ndef train(data, number, place): yield {'x': [number, place.rank, data]}\n"
 PLACE = Place(rank=2)
+MEAN = SimpleNamespace(name="mean_0.tmp_0", shape=())  # as much of a tensor as is asked for, since Paddle is not here
+NETWORK = Network(inputs=("x",), cost=MEAN)
+RETURNED = "from types import SimpleNamespace as Tensor\nfrom launcher.bridge.config import Network\n" + NEEDED
 
 
 @pytest.fixture(autouse=True)
@@ -42,9 +46,9 @@ def test_the_least_that_a_config_has(tmp_path: Path) -> None:
     config = loaded(tmp_path, NEEDED)
     assert config.learning_rate == 1e-3
     assert config.data() is None
-    assert list(config.train(None, 4, PLACE)) == [{"x": [4, 2, None]}]
+    assert list(config.train(None, 4, PLACE, NETWORK)) == [{"x": [4, 2, None]}]
     assert not config.tests
-    assert list(config.test(None)) == []
+    assert list(config.test(None, NETWORK)) == []
 
 
 def test_all_that_a_config_may_have(tmp_path: Path) -> None:
@@ -53,18 +57,73 @@ def test_all_that_a_config_may_have(tmp_path: Path) -> None:
     config = loaded(tmp_path, text + "def test(data): return [{'x': [data]}]\n")
     assert config.learning_rate == 1.0
     assert config.data() == "d"
-    assert list(config.test("d")) == [{"x": ["d"]}]
+    assert list(config.test("d", NETWORK)) == [{"x": ["d"]}]
     assert config.tests
 
 
 def test_what_it_builds_is_a_network(tmp_path: Path) -> None:
-    text = NEEDED.replace("pass", "return Network(inputs=(session,), cost=data)")
-    text = f"from launcher.bridge.config import Network\n{text}"
-    made = loaded(tmp_path, text).network("x", 7)
-    assert (made.inputs, made.told, made.evaluators) == (("x",), 7, {})
+    text = RETURNED.replace("pass", "return Network(inputs=[session], cost=data)")
+    made = loaded(tmp_path, text).network("x", MEAN)
+    assert (made.inputs, made.told, made.evaluators) == (["x"], MEAN, {})
     assert Network(inputs=(), cost=1, shown=2).told == 2
     with pytest.raises(Failure, match=r"network\(\) returned None: expected a launcher.bridge.config.Network"):
         loaded(tmp_path, NEEDED).network(None, None)
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        ("inputs=('x',), cost=3.0", "cost is a float: expected a tensor"),
+        ("inputs=('x',), cost=None", "cost is None: expected a tensor"),
+        ("inputs=('x',), cost=Tensor(name='fc_0.tmp_1', shape=(-1, 2))", "cost has the shape [-1, 2]: expected one"),
+        ("inputs=('x',), cost=data, shown=0", "shown is a int: expected a tensor"),
+        ("inputs=('x',), cost=data, evaluators={'error': 0.5}", "the evaluator error is a float: expected a tensor"),
+        ("inputs=('x',), cost=data, evaluators=data", "evaluators is a SimpleNamespace: expected a dict of tensors"),
+        ("inputs='words', cost=data", "inputs is 'words': expected the inputs' names, as ('words', 'label')"),
+        ("inputs=(), cost=data", "inputs is (): expected the inputs' names"),
+        ("inputs=(data, 'x'), cost=data", "inputs is (namespace(name="),
+        ("inputs=7, cost=data", "inputs is 7: expected the inputs' names"),
+    ],
+)
+def test_a_network_that_cannot_be_trained_is_refused_with_its_file(tmp_path: Path, said: str, sentence: str) -> None:
+    config = loaded(tmp_path, RETURNED.replace("pass", f"return Network({said})"))
+    with pytest.raises(Failure) as told:
+        config.network(None, MEAN)
+    assert (told.value.code, len(str(told.value).splitlines())) == (SETTINGS, 1)
+    assert str(told.value).startswith(f"{config.path}: network(): {sentence}")
+
+
+def test_everything_that_is_wrong_with_a_network_is_told_at_once(tmp_path: Path) -> None:
+    config = loaded(tmp_path, RETURNED.replace("pass", "return Network(inputs='x', cost=1, evaluators={'error': 2})"))
+    with pytest.raises(Failure) as told:
+        config.network(None, None)
+    assert len(str(told.value).splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    ("feed", "sentence"),
+    [
+        ("None", "None: expected a dict of arrays by input"),
+        ("{'y': [1]}", "a feed without x: expected x"),
+        ("{'x': 3}", "a feed with these rows: 0 of x: expected as many of each, and one at least"),
+        ("{'x': []}", "a feed with these rows: 0 of x: expected"),
+        ("{'x': [1, 2], 'y': [1]}", "a feed with these rows: 2 of x, 1 of y: expected"),
+    ],
+)
+@pytest.mark.parametrize("function", ["train(d, n, p)", "test(d)"])
+def test_a_feed_that_cannot_be_is_told_and_nothing_after_it_is_lost_in_silence(
+    tmp_path: Path, function: str, feed: str, sentence: str
+) -> None:
+    config = loaded(
+        tmp_path, NEEDED + f"def {function}:\n  yield {{'x': [0]}}\n  yield {feed}\n  yield {{'x': [2]}}\n"
+    )
+    feeds = config.test(None, NETWORK) if config.tests else config.train(None, 0, PLACE, NETWORK)
+    assert next(feeds) == {"x": [0]}
+    with pytest.raises(Failure) as told:
+        next(feeds)
+    name = function.partition("(")[0]
+    assert told.value.code == DATA
+    assert str(told.value).startswith(f"{config.path}: {name}() yielded {sentence}")
 
 
 @pytest.mark.parametrize(
@@ -109,7 +168,7 @@ def test_a_config_that_is_not_there(tmp_path: Path) -> None:
     [
         ("def data(): open('nowhere')", DATA, r"py:3: data\(\): FileNotFoundError: .*nowhere"),
         ("def train(d, n, p): raise KeyError('x')", DATA, r"py:3: train\(\): KeyError: 'x'"),
-        ("def train(d, n, p):\n  yield {'x': 1}\n  raise OSError('torn')", DATA, r"py:5: train\(\): OSError: torn"),
+        ("def train(d, n, p):\n  yield {'x': [1]}\n  raise OSError('torn')", DATA, r"py:5: train\(\): OSError: torn"),
         ("def train(d, n, p): return 7", DATA, r"train\(\): TypeError: 'int' object is not iterable"),
         ("def train(d, n, p): yield [1]", DATA, r"train\(\) yielded a list: expected a dict of arrays by input"),
         ("def train(d, n, p): yield {}", DATA, r"train\(\) yielded a dict: expected a dict"),
@@ -124,8 +183,8 @@ def test_what_goes_wrong_in_its_functions_is_told_with_the_line(
 
     def call_all() -> None:
         config.data()
-        list(config.train(None, 0, PLACE))
-        list(config.test(None))
+        list(config.train(None, 0, PLACE, NETWORK))
+        list(config.test(None, NETWORK))
         config.network(None, None)
 
     with pytest.raises(Failure, match=sentence) as told:
@@ -141,4 +200,4 @@ def test_a_failure_of_its_own_and_the_end_of_a_generation_pass_through(tmp_path:
         config.data()
     assert told.value.code == 64
     with pytest.raises(here.GenerationEnded):
-        list(config.test(None))
+        list(config.test(None, NETWORK))

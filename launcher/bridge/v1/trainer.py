@@ -12,7 +12,7 @@ from launcher import here
 from launcher.bridge import config as configs
 from launcher.bridge import parts, passes
 from launcher.bridge.config import Config, Network
-from launcher.bridge.engine import Session
+from launcher.bridge.engine import Session, hold_finite
 from launcher.bridge.failure import SETTINGS, Failure
 from launcher.bridge.v1 import course, names, seat
 from launcher.bridge.v1.course import Course, Sums
@@ -65,7 +65,7 @@ class Training:
         """Train, test and save one pass."""
         place, flags = self.session.place, self.flags
         self.course = Course(number, tuple(self.network.evaluators))
-        feeds = self.config.train(self.data, number, place)
+        feeds = self.config.train(self.data, number, place, self.network)
         cost = self.session.learn(number, feeds, self._heard, self.network.told, tuple(self._evaluators))
         self.session.together(f"pass-{number}")
         self.log.tell(self.course.end())
@@ -104,11 +104,12 @@ class Training:
         every = course.together([Sums(samples, tuple(sums)) for samples, *sums in found])
         self.log.tell(course.tested(every, self.course.evaluators))
         if every.samples:
+            hold_finite("the test cost", every.means[0], f"after pass {number}")
             here.progress(pass_=number, test_cost=every.means[0])
 
     def _held_out(self) -> Sums:
         sums = Sums()
-        for feed in self.config.test(self.data):
+        for feed in self.config.test(self.data, self.network):
             found = self.session.predict(feed, self.network.told, *self._evaluators)
             sums = sums.plus(len(next(iter(feed.values()))), [float(each.reshape(-1)[0]) for each in found])
         return sums
