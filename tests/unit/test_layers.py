@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 MODULES = sorted(ROOT.glob("launcher/**/*.py"))
 
 PURE = {
+    "launcher.bridge.network",
     "launcher.dataset.asking",
     "launcher.dataset.chunks",
     "launcher.dataset.dealing",
