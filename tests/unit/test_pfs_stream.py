@@ -220,3 +220,12 @@ def test_how_far_it_is_fits_into_a_line() -> None:
         "1.0 GB",
         "1000.0 TB",
     ]
+
+
+@pytest.mark.parametrize("size", [125, 126, 1 << 16])
+def test_a_servers_frame_of_any_length_may_come_byte_by_byte(size: int) -> None:
+    payload = bytes((STDOUT,)) + bytes(size - 1)
+    head = bytes((0x80 | BINARY,)) + {125: bytes((125,)), 126: b"\x7e\x00\x7e"}.get(size, b"\x7f" + size.to_bytes(8))
+    reader = Messages()
+    assert [found for byte in head for found in reader.feed(bytes((byte,)))] == []
+    assert list(reader.feed(payload)) == [(BINARY, STDOUT, payload[1:])]
