@@ -76,13 +76,15 @@ class Api:
         """Yield what happens from a version on, until the server ends it after so many seconds."""
         query = {
             "labelSelector": selector,
-            "watch": "true",
             "resourceVersion": version,
             "timeoutSeconds": str(seconds),
+            "watch": "true",
         }
         with self.opened("GET", self._path(kind), query) as answer:
             for line in lines(answer):
-                yield json.loads(line)
+                if (event := _object(line)) is None:
+                    raise Unreachable(f"{self.host} breaks off within an event")
+                yield event
 
     def page(self, kind: str, selector: str) -> Json:
         """Return a list whole, with the version to watch from: for the few objects of one job."""
@@ -107,16 +109,9 @@ class Api:
 
     @contextmanager
     def opened(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, str],
-        *,
-        body: Json | None = None,
-        content: str = "application/json",
-        accept: str = "",
-        silence: float | None = SILENCE,
-    ) -> Iterator[urllib3.BaseHTTPResponse]:
+        self, method: str, path: str, query: Mapping[str, str], *, body: Json | None = None,
+        content: str = "application/json", accept: str = "", silence: float | None = SILENCE,
+    ) -> Iterator[urllib3.BaseHTTPResponse]:  # fmt: skip
         """Open an answer that is a success."""
         asked = urlencode({name: value for name, value in query.items() if value})
         url = f"{self.host}{path}" + (f"?{asked}" if asked else "")
@@ -150,11 +145,7 @@ class Api:
         with self.opened(method, path, query or {}, body=body, content=content, accept=accept) as answer:
             text = _reading(answer.read, self.host)
             answer.release_conn()
-        try:
-            found = json.loads(text)
-        except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, dict):
+        if (found := _object(text)) is None:
             raise Problem(f"{self.host} answers, but not as a Kubernetes API server does: look at its address")
         return found
 
@@ -169,7 +160,10 @@ class Api:
 def opened(datacenter: Datacenter, namespace: str, environ: Mapping[str, str], tell: Callable[[str], None]) -> Api:
     """Return the API of a datacenter, or of the kubeconfig's context; nothing is sent yet."""
     found = credentials(datacenter, environ)
-    rest = RESTClientObject(found.configuration)
+    try:
+        rest = RESTClientObject(found.configuration)
+    except (urllib3.exceptions.LocationValueError, ImportError):  # the latter for socks:// without its package
+        raise Problem(_no_proxy(found.configuration.proxy, environ)) from None
     meant = namespace or found.namespace
     return Api(namespace=meant, who=found.who, configuration=found.configuration, rest=rest, tell=tell)
 
@@ -185,6 +179,22 @@ def lines(answer: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
             half = b""
     if half:
         yield half
+
+
+def _object(text: bytes) -> Json | None:
+    """Return the JSON object that a text is, or None."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _no_proxy(proxy: str | None, environ: Mapping[str, str]) -> str:
+    """Return what is wrong with a proxy, without its value: a password may be in it."""
+    names = [name for name in environ if name.lower().endswith("_proxy") and environ[name] == proxy]
+    where = ", ".join(names) or "proxy-url of the kubeconfig"
+    return f"{where}: expected a proxy's address with its scheme, such as http://proxy.example.com:3128"
 
 
 def _reading(read: Callable[[], bytes], host: str) -> bytes:

@@ -5,18 +5,18 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from launcher.desk import gangs, kinds, seen, volume
+from launcher.desk.marks import Mark, beyond, in_vain
 from launcher.desk.opening import Asked, Desk
-from launcher.desk.problem import Problem, Refused, Unreachable
+from launcher.desk.problem import Problem, Refused
 from launcher.desk.seen import Pod
-from launcher.desk.watching import changes
-from launcher.job.problem import JobError
+from launcher.desk.watching import changes, passes, patiently
 
 HELD = 10_000  # lines between the readers and a slow terminal
-ATTEMPTS = 8  # to go on with a log that broke off
+ATTEMPTS = 8  # in vain, one after the other, to go on with a log that broke off
 PAUSE = 0.2  # seconds, longer each time
 
 
@@ -92,42 +92,47 @@ class Following:
     desk: Desk
     name: str
     wanted: Wanted
-    found: queue.Queue[tuple[Pod, bytes] | JobError | None] = field(default_factory=lambda: queue.Queue(HELD))
+    found: queue.Queue[tuple[Pod, bytes] | Exception | None] = field(default_factory=lambda: queue.Queue(HELD))
     readers: dict[str, threading.Thread] = field(default_factory=dict)
-    moments: dict[str, str] = field(default_factory=dict)
     waited: str = ""
 
     def lines(self) -> Iterator[tuple[Pod, bytes]]:
         """Yield the lines of all pods, until the job has ended and all is read."""
-        threading.Thread(target=self._watch, daemon=True).start()
+        self._begun(self._watch)
         while (each := self.found.get()) is not None:
-            if isinstance(each, JobError):
+            if isinstance(each, Exception):
                 raise each
             yield each
 
+    def _begun(self, work: Callable[..., None], *about: Pod) -> threading.Thread:
+        """Begin something on a thread; an error in it comes up among the lines, and never goes unnoticed."""
+
+        def working() -> None:
+            try:
+                work(*about)
+            except Exception as error:
+                self.found.put(error)
+
+        thread = threading.Thread(target=working, daemon=True)
+        thread.start()
+        return thread
+
     def _watch(self) -> None:
         """Start a reader for each pod that has begun; when the job is over, wait for them and end."""
-        try:
-            for objects in changes(self.desk.api, "Pod", kinds.of_job(self.name), tell=self.desk.voice.note):
-                pods = [pod for pod in seen.in_order(map(seen.pod, objects)) if self.wanted.has(pod)]
-                for pod in pods:
-                    self._start(pod)
-                self._say_why(pods)
-                if all(pod.over for pod in pods) and self._over():
-                    break
-            for each in self.readers.values():
-                each.join()
-            self.found.put(None)
-        except JobError as error:
-            self.found.put(error)
-
-    def _start(self, pod: Pod) -> None:
-        if pod.begun and pod.name not in self.readers:
-            self.readers[pod.name] = threading.Thread(target=self._read, args=(pod,), daemon=True)
-            self.readers[pod.name].start()
+        for objects in changes(self.desk.api, "Pod", kinds.of_job(self.name), tell=self.desk.voice.note):
+            pods = [pod for pod in seen.in_order(map(seen.pod, objects)) if self.wanted.has(pod)]
+            for pod in pods:
+                if pod.begun and pod.name not in self.readers:
+                    self.readers[pod.name] = self._begun(self._read, pod)
+            self._say_why(pods)
+            if all(pod.over for pod in pods) and self._over():
+                break
+        for each in self.readers.values():
+            each.join()
+        self.found.put(None)
 
     def _over(self) -> bool:
-        gang = gangs.looked_up(self.desk.api, self.name)
+        gang = patiently(self.desk.voice.note)(gangs.looked_up, self.desk.api, self.name)
         return gang is None or gang.over
 
     def _say_why(self, pods: list[Pod]) -> None:
@@ -142,30 +147,35 @@ class Following:
 
     def _read(self, pod: Pod) -> None:
         """Read a log to its end: the API server ends an answer in the same way when it has lost the node."""
-        for attempt in range(ATTEMPTS):
-            time.sleep(attempt * PAUSE)
+        mark, vain = Mark(), 0
+        while vain < ATTEMPTS:
+            time.sleep(vain * PAUSE)
+            begun = time.monotonic()
             try:
-                self._read_on(pod)
-                found = seen.pod(self.desk.api.get("Pod", pod.name))
-                if found.over or found.code is not None:
-                    return
-            except Unreachable as error:
-                self.desk.voice.detail(f"{pod.name}: {error}; going on after {self.moments.get(pod.name, 'nothing')}")
-            except Refused as refused:
-                if refused.status != 404:  # the pod is gone
-                    self.desk.voice.warn(f"{pod.title}: {refused}")
+                reached, whole = self._read_on(pod, mark)
+                now = seen.pod(patiently(self.desk.voice.detail)(self.desk.api.get, "Pod", pod.name))
+            except Problem as problem:
+                if not (isinstance(problem, Refused) and problem.status == 404):  # the pod is gone
+                    self.desk.voice.warn(f"{pod.title}: {problem}")
                 return
-        self.desk.voice.warn(f"{pod.title}: its log broke off {ATTEMPTS} times, and is not followed any more")
+            if whole and (now.over or now.code is not None):
+                return
+            vain = in_vain(vain, brought=reached != mark, stood=time.monotonic() - begun, over=now.over)
+            mark = reached
+        self.desk.voice.warn(f"{pod.title}: its log brought nothing {ATTEMPTS} times in a row, and is given up")
 
-    def _read_on(self, pod: Pod) -> None:
-        """Hand over what was written after the last line that was read."""
-        last = self.moments.get(pod.name, "")
+    def _read_on(self, pod: Pod, mark: Mark) -> tuple[Mark, bool]:
+        """Hand over what was written after a mark; return the new one, and whether the answer was whole."""
         query = {**self.wanted.query(pod), "follow": "true", "timestamps": "true"}
-        if last:
-            query = {**query, "sinceTime": last, "tailLines": "", "sinceSeconds": ""}
-        for line in self.desk.api.log(pod.name, query):
-            stamp, _, text = line.partition(b" ")
-            # It is asked for by whole seconds, so that some come a second time.
-            if (moment := stamp.decode(errors="replace")) > last:
-                last = self.moments[pod.name] = moment
+        if mark.moment:
+            query = {**query, "sinceTime": mark.moment, "tailLines": "", "sinceSeconds": ""}
+        try:
+            for each, text in beyond(mark, self.desk.api.log(pod.name, query)):
                 self.found.put((pod, text))
+                mark = each
+        except Problem as problem:
+            if not passes(problem):
+                raise
+            self.desk.voice.detail(f"{pod.name}: {problem}; going on after {mark.moment or 'nothing'}")
+            return mark, False
+        return mark, True

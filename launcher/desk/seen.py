@@ -59,7 +59,9 @@ class Job:
             return "Terminating"
         if self.end or self.suspended:
             return self.end or "Killed"
-        return "Running" if self.active and self.ready >= self.wanted else "Starting"
+        # Those that have succeeded are not ready any more, while the others still run.
+        there = self.ready + self.succeeded >= self.wanted
+        return "Running" if there and (self.active or self.succeeded) else "Starting"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

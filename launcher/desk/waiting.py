@@ -9,7 +9,8 @@ from launcher.desk import gangs, kinds, seen
 from launcher.desk.gangs import Gang
 from launcher.desk.opening import Asked, Desk
 from launcher.desk.problem import Problem
-from launcher.desk.watching import changes
+from launcher.desk.seen import Pod
+from launcher.desk.watching import changes, patiently
 
 Json = dict[str, Any]
 
@@ -49,15 +50,19 @@ def reached(gang: Gang, until: str) -> bool:
 def look(desk: Desk, gang: Gang, until: str) -> None:
     """Say what makes the wait vain: an end of another kind, or a pod that cannot start."""
     if gang.over:
-        why = gangs.first_failure(gangs.pods(desk.api, gang.name)) or gang.lead.why
+        why = gangs.first_failure(_pods(desk, gang)) or gang.lead.why
         raise Problem(
             f"{gang.told()}" + (f": {why}" if why and gang.state == "Failed" else f": it will not be {until}")
         )
     if gang.state != "Starting":
         return
-    for pod in gangs.pods(desk.api, gang.name):
+    for pod in _pods(desk, gang):
         if pod.stuck:
             raise Problem(f"{pod.name} cannot start: {pod.why}; {remedy(pod.why, gang)}")
+
+
+def _pods(desk: Desk, gang: Gang) -> tuple[Pod, ...]:
+    return patiently(desk.voice.note)(gangs.pods, desk.api, gang.name)
 
 
 def remedy(why: str, gang: Gang) -> str:

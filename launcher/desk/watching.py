@@ -25,10 +25,7 @@ def changes(
     known: dict[str, Json] = {}
     version = ""
     while True:
-        for attempt in _patiently(tell):
-            with attempt:
-                if not version:
-                    version = _listed(api, kind, selector, known)
+        version = version or patiently(tell)(_listed, api, kind, selector, known)
         yield tuple(known.values())
         begun = time.monotonic()
         try:
@@ -40,11 +37,34 @@ def changes(
         except Unreachable:
             version = ""
         except Refused as refused:
-            if refused.status not in (410, 429, 500, 503, 504):
+            if refused.status != 410 and not passes(refused):
                 raise
             version = ""
         if not version or time.monotonic() - begun < 0.2:
             time.sleep(1)  # a server that closes at once is not asked 1,000 times a second
+
+
+def passes(error: BaseException) -> bool:
+    """Return whether the same may go well soon: the API server is away, or has too much to do."""
+    busy = isinstance(error, Refused) and (error.status == 429 or error.status >= 500)
+    return busy or isinstance(error, Unreachable)
+
+
+def patiently(tell: Callable[[str], None]) -> tenacity.Retrying:
+    """Return what calls a function again while its error is one that passes, for a minute at most."""
+    import tenacity  # 0.1 s, which help does without
+
+    def before_sleep(state: tenacity.RetryCallState) -> None:
+        if state.attempt_number == 1 and state.outcome:
+            tell(f"{state.outcome.exception()}; trying again for {PATIENCE:.0f} s")
+
+    return tenacity.Retrying(
+        retry=tenacity.retry_if_exception(passes),
+        stop=tenacity.stop_after_delay(PATIENCE),
+        wait=tenacity.wait_exponential(multiplier=0.2, max=5),
+        before_sleep=before_sleep,
+        reraise=True,
+    )
 
 
 def _listed(api: Api, kind: str, selector: str, known: dict[str, Json]) -> str:
@@ -65,19 +85,3 @@ def _entered(event: Json, known: dict[str, Json]) -> str:
     elif event.get("type") in ("ADDED", "MODIFIED"):
         known[metadata["name"]] = changed
     return str(metadata.get("resourceVersion", ""))
-
-
-def _patiently(tell: Callable[[str], None]) -> tenacity.Retrying:
-    import tenacity  # 0.1 s, which help does without
-
-    def before_sleep(state: tenacity.RetryCallState) -> None:
-        if state.attempt_number == 1 and state.outcome:
-            tell(f"{state.outcome.exception()}; trying again for {PATIENCE:.0f} s")
-
-    return tenacity.Retrying(
-        retry=tenacity.retry_if_exception_type(Unreachable),
-        stop=tenacity.stop_after_delay(PATIENCE),
-        wait=tenacity.wait_exponential(multiplier=0.2, max=5),
-        before_sleep=before_sleep,
-        reraise=True,
-    )

@@ -130,7 +130,7 @@ def test_without_an_image_it_looks_from_outside_alone(plane: ControlPlane, me: U
     assert "ok    image   not looked at from within a pod: datacenter1 has no `image:`" in said.out
     assert plane.items(me.namespace, "Pod") == []
     plane.delete(me.namespace, "RoleBinding", "paddlectl")
-    assert re.search(r"FAIL  rights  missing in .*: create jobs, ", me("doctor", *me.without("image")).out)
+    assert re.search(r"FAIL  rights  missing in .*: get jobs, ", me("doctor", *me.without("image")).out)
 
 
 @pytest.mark.usefixtures("node")

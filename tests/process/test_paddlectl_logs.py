@@ -59,7 +59,7 @@ def test_logs_of_all_pods_one_after_the_other_or_of_some(stage: Stage) -> None:
 
 
 def test_followed_logs_are_merged_until_the_job_ends(stage: Stage) -> None:
-    """A pod that has not begun is waited for; a lost connection loses no line and doubles none."""
+    """A pod that has not begun is waited for; a lost connection loses no line and doubles none, also of one stamp."""
     *others, late = stage.pods
     stage.become(late, {"phase": "Pending", "containerStatuses": [
         {"name": "trainer", "ready": False, "restartCount": 0, "image": "i", "imageID": "",

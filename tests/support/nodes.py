@@ -68,15 +68,17 @@ class Node:
 
     def _look(self, namespace: str, pod: dict[str, Any]) -> None:
         name = pod["metadata"]["name"]
-        if pod["metadata"].get("deletionTimestamp"):
-            with contextlib.suppress(AssertionError):  # it may be gone already
-                self.plane.ask("DELETE", f"{place_of('Pod', namespace)}/{name}", {"gracePeriodSeconds": 0})
-        elif not pod["spec"].get("nodeName"):
+        path = f"{place_of('Pod', namespace)}/{name}"
+        if not pod["metadata"].get("deletionTimestamp") and not pod["spec"].get("nodeName"):
             self.specs.append(pod["spec"])
-            binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}}
-            target = {"apiVersion": "v1", "kind": "Node", "name": self.name}
-            self.plane.ask("POST", f"{place_of('Pod', namespace)}/{name}/binding", {**binding, "target": target})
-            self.plane.become(namespace, name, self.become)
+        with contextlib.suppress(AssertionError):  # it may be gone already
+            if pod["metadata"].get("deletionTimestamp"):
+                self.plane.ask("DELETE", path, {"gracePeriodSeconds": 0})
+            elif not pod["spec"].get("nodeName"):
+                binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}}
+                target = {"apiVersion": "v1", "kind": "Node", "name": self.name}
+                self.plane.ask("POST", f"{path}/binding", {**binding, "target": target})
+                self.plane.become(namespace, name, self.become)
 
 
 class Handler(BaseHTTPRequestHandler):

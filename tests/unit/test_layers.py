@@ -29,6 +29,7 @@ PURE = {
     "launcher.desk.datacenters",
     "launcher.desk.example",
     "launcher.desk.kinds",
+    "launcher.desk.marks",
     "launcher.desk.probed",
     "launcher.desk.problem",
     "launcher.desk.pfs.websocket",
