@@ -14,6 +14,9 @@ cfg=${cfg:-trainer_config.lr.py}
 # Nor `exec paddle train`: where this is a container's process 1, tee would end with it, and lose the last lines.
 exec > >(exec tee -i train.log) 2>&1
 log=$!
+# Before paddle is there, so that no TERM is lost between the two.
+paddle='' told=''
+trap 'told=yes; [ -z "$paddle" ] || kill "$paddle" 2>/dev/null' TERM INT
 paddle train \
   --config="$cfg" \
   --save_dir=./output \
@@ -25,7 +28,7 @@ paddle train \
   --test_all_data_in_one_period=1 \
   "$@" &
 paddle=$!
-trap 'kill "$paddle" 2>/dev/null' TERM INT
+[ -z "$told" ] || kill "$paddle" 2>/dev/null || true
 
 code=0
 while kill -0 "$paddle" 2>/dev/null; do
