@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 VALUES = 64 * 1024  # bytes, as JSON and with their keys: all that one trainer shares
+AROUND = 6  # bytes around each key and value: quotes, a colon, a comma
 NAME = 128  # characters
 FACTS = 64
 INTERVAL = 0.2
@@ -168,7 +169,7 @@ class _Mine:
                 shared = dict(self._shared, **{key: json.dumps(value)})
             except (TypeError, ValueError, RecursionError) as error:
                 raise Misuse(f"share({key!r}): only what JSON can say can be shared: {error}") from None
-            if sum(len(each) + len(text) for each, text in shared.items()) > VALUES:
+            if sum(len(each) + len(text) + AROUND for each, text in shared.items()) > VALUES:
                 raise Misuse(f"share({key!r}): all of one trainer's values may have {VALUES} bytes together")
             self._shared = shared
 

@@ -11,7 +11,7 @@ from launcher.pod.gang import fencing
 from launcher.pod.gang.fencing import Fence
 from launcher.pod.gang.following import Orders, Run, follow
 from launcher.pod.gang.member import Member
-from launcher.pod.gang.missing import absent, deserted, lacking
+from launcher.pod.gang.missing import deserted, lacking, unmet
 from launcher.pod.gang.views import Heard, Limits, Recorded, View
 from launcher.pod.gang.words import Generation, Stage, Status, Word
 from tests.unit.gang_views import (
@@ -46,12 +46,17 @@ ABSENT = [
     ("the passes not seen yet", view(status(2, surveyed=False)), "complete passes"),
     ("its children still run", view(status(2, children=1)), "is ending"),
     ("somebody that it knows of may still run", view(status(2, quiet=False)), "can still be running"),
+    (
+        "who looks at the passes waits for all others itself",
+        of(view(status(1, surveyed=False)), 2, status=None),
+        "10.0.0.2 has not answered yet",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("seen", "why"), [row[1:] for row in ABSENT], ids=[row[0] for row in ABSENT])
 def test_a_new_generation_needs_every_member(seen: View, why: str) -> None:
-    found = absent(who(2).address, seen, RULES)
+    found = unmet(seen, RULES)
     assert why in found
     assert bool(why) == bool(found)
 

@@ -81,8 +81,8 @@ def test_what_json_cannot_say_is_not_shared() -> None:
 
 
 def test_all_that_one_trainer_shares_is_limited() -> None:
-    here.share("k", "x" * (here.VALUES - 3))
-    here.share("k", "y" * (here.VALUES - 3))
+    here.share("k", "x" * (here.VALUES - 9))
+    here.share("k", "y" * (here.VALUES - 9))
     with pytest.raises(here.Misuse, match="all of one trainer's values may have 65536 bytes together"):
         here.share("l", 1)
     assert here.get("k")[0] == "y"

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from launcher.pod.gang.asking import Answer, Barrier
-from launcher.pod.gang.gathering import REMEMBERED, SHARED_BY_ALL, gathered, weight
+from launcher.pod.gang.gathering import REMEMBERED, SHARED_BY_ALL, SHARED_BY_ONE, gathered, weight
 from launcher.pod.gang.sheet import Sheet
-from launcher.pod.gang.words import Generation, Marks, Who, Word
+from launcher.pod.gang.wire import encode
+from launcher.pod.gang.words import Generation, Marks, Status, Who, Word
 from launcher.pod.settings import Role
 
 WORD = Word(generation=Generation(number=1, members=(), digest=""))
@@ -65,6 +66,16 @@ def test_beyond_the_limit_the_lowest_ranks_values_are_kept() -> None:
     shared = gathered(marks, WORD)[1]
     assert sorted(shared, key=int) == [str(rank) for rank in range(8)]
     assert sum(weight(each) for each in shared.values()) <= SHARED_BY_ALL
+
+
+def test_a_status_with_as_many_tiny_values_as_there_may_be_can_be_sent() -> None:
+    count = SHARED_BY_ONE // weight({"00000": "1"})
+    tiny = {f"{number:05}": "1" for number in range(count)}
+    marks = [Marks(shared=tiny)] * 9
+    who = Who(role=Role.NODE, address="10.0.0.1", uid="", boot="")
+    word = replace(WORD, shared=gathered(marks, WORD)[1])
+    assert len(word.shared) == 9
+    assert len(encode(Status(who=who, marks=marks[0], word=word))) < SHARED_BY_ALL + SHARED_BY_ONE + 2000
 
 
 class Gang:

@@ -120,17 +120,17 @@ def test_an_unknown_rank_is_refused(rank: int) -> None:
 
 def test_what_one_trainer_shares_is_limited_and_a_new_value_takes_the_olds_place() -> None:
     mine = sheet()
-    most = Share(key="k", text="x" * (SHARED_BY_ONE - 1))
+    most = Share(key="k", text="x" * (SHARED_BY_ONE - 7))
     assert mine.ask("me", most) == OK
     assert mine.ask("me", most) == OK
-    assert f"{SHARED_BY_ONE + 2} bytes" in misuse(mine, Share(key="l", text="1"))
+    assert f"{SHARED_BY_ONE + 8} bytes" in misuse(mine, Share(key="l", text="1"))
     assert mine.ask("me", Share(key="k", text="1")) == OK
     assert mine.marks.shared == {"k": "1"}
 
 
 def test_what_all_share_is_limited_as_far_as_it_is_known_here() -> None:
     mine = sheet()
-    mine.hear(replace(WORD, shared={"0": {"k": "x" * (SHARED_BY_ALL - 5)}, "1": {"old": "x" * 1000}}))
+    mine.hear(replace(WORD, shared={"0": {"k": "x" * (SHARED_BY_ALL - 17)}, "1": {"old": "x" * 1000}}))
     assert f"{SHARED_BY_ALL} is the limit" in misuse(mine, Share(key="k", text="1234"))
     assert mine.ask("me", Share(key="k", text="123")) == OK
 

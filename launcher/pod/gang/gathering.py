@@ -31,8 +31,8 @@ def gathered(marks: Sequence[Marks], before: Word) -> tuple[tuple[str, ...], dic
 
 
 def weight(shared: Mapping[str, str]) -> int:
-    """Return what shared values weigh: the bytes of their keys and texts as a status has them, between its quotes."""
-    return sum(len(written(key)) + len(written(text)) - 4 for key, text in shared.items())
+    """Return what shared values weigh: their bytes in a status, with the quotes, the colon and the comma."""
+    return sum(len(written(key)) + len(written(text)) + 2 for key, text in shared.items())
 
 
 def _passed(standing: Sequence[set[str]], before: tuple[str, ...]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from launcher.pod.gang.gathering import gathered
 from launcher.pod.gang.lead import Lead, failure_of, number_of, patience, replaced, resume_for, statuses_of
-from launcher.pod.gang.missing import absent, deserted, lacking
+from launcher.pod.gang.missing import deserted, lacking, unmet
 from launcher.pod.gang.sealing import SEALING, end_if_overdue, seal, sealed
 from launcher.pod.gang.views import Rules, View
 from launcher.pod.gang.words import Failure, Generation, Stage, Status, Verdict, Word
@@ -73,7 +73,7 @@ def _gather(before: Lead, view: View, rules: Rules) -> Lead:
         waiting = f"this pod's end: generation {view.record.highest} was made without it"
         return replace(before, asked=None, word=replace(before.word, waiting=waiting))
     asked = before.asked
-    waiting = next((why for address in view.order if (why := absent(address, view, rules))), "")
+    waiting = unmet(view, rules)
     before = replace(before, word=replace(before.word, calm=_calm(view)))
     if asked and (waiting or asked.digest != view.mine.digest):
         before, asked = replace(before, asked=None), None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from launcher.pod.events import Tell
@@ -11,17 +12,32 @@ from launcher.pod.gang.passes import NOTHING, Baseline, complete, directory_of
 from launcher.pod.gang.record import Record, record_of
 from launcher.pod.gang.records import Records
 from launcher.pod.gang.views import Recorded
-from launcher.pod.gang.volume import output_of
+from launcher.pod.gang.volume import RecordError, output_of
 from launcher.pod.gang.words import Generation, Verdict
+from launcher.pod.outcome import ShardError
 from launcher.pod.plan import Resume
 from launcher.pod.settings import Settings
+
+# The client of a network volume may remember for so long what is so no more, and a server be away.
+PATIENCE = 60.0
+PAUSE = 1.0
 
 
 class Ledger:
     """What a launcher reads and writes of its gang's; the main thread never waits for any of it."""
 
-    def __init__(self, settings: Settings, nudge: Callable[[], None], tell: Tell) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        nudge: Callable[[], None],
+        tell: Tell,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         """Open what needs no key yet."""
+        self._clock = clock
+        self._sleep = sleep
         self._settings = settings
         self._nudge = nudge
         self._tell = tell
@@ -66,7 +82,34 @@ class Ledger:
             self._chronicle.close(until)
 
     def survey(self, *, leads: bool) -> tuple[int, ...] | None:
-        """Return the complete passes, once a finished run's things are out of the way. It waits for the volume.
+        """Return the complete passes, once a finished run's things are out of the way; trouble has a minute to pass.
+
+        It waits for the volume: an errand, which a signal to stop leaves behind.
+        """
+        until, troubled = self._clock() + PATIENCE, False
+        while True:
+            try:
+                found = self._survey(leads=leads)
+            except (RecordError, ShardError) as error:
+                if self._clock() >= until:
+                    raise
+                if not troubled:
+                    self._tell("record_trouble", error=str(error))
+                troubled = True
+                self._sleep(PAUSE)
+            else:
+                if troubled:
+                    self._tell("record_back")
+                return found
+
+    def resume(self, number: int | None) -> Resume | None:
+        """Return where training goes on after a complete pass."""
+        if number is None or self._output is None:
+            return None
+        return Resume(start_pass=number + 1, directory=f"{self._output.path}/{directory_of(number)}")
+
+    def _survey(self, *, leads: bool) -> tuple[int, ...] | None:
+        """Look once.
 
         Without a record nobody can say whose passes these are: only the leader counts, and those that came since.
         """
@@ -80,9 +123,3 @@ class Ledger:
         if self._baseline is None:
             self._baseline = Baseline.take(self._output)
         return complete(self._output, without=self._baseline or NOTHING) if leads else None
-
-    def resume(self, number: int | None) -> Resume | None:
-        """Return where training goes on after a complete pass."""
-        if number is None or self._output is None:
-            return None
-        return Resume(start_pass=number + 1, directory=f"{self._output.path}/{directory_of(number)}")

@@ -20,7 +20,7 @@ from launcher.pod.gang.station import Station
 from launcher.pod.gang.views import Brood
 from launcher.pod.gang.words import Generation, Marks, Verdict
 from launcher.pod.inbox import Inbox
-from launcher.pod.outcome import Code, Decided, GangError, Outcome, Stopped
+from launcher.pod.outcome import Code, Decided, GangError, JoinError, LauncherError, Outcome, Stopped
 from launcher.pod.plan import Resume
 from launcher.pod.policy import Cause, Wish, soonest
 from launcher.pod.roster import Roster, Waiting
@@ -51,6 +51,7 @@ class Membership:
         self._station = Station(settings, inbox.nudge, tell, facts)
         self._member = self._station.member
         self._end: Cause | None = None
+        self._met = False
         self._waiting = ""
         self._staged_for = ""
         self.wish = Wish(run=frozenset(), grace=self._member.rules.grace)
@@ -72,22 +73,24 @@ class Membership:
         self._station.close(LINGER)
 
     def meet(self) -> Roster:
-        """Return the complete roster: within the join time-out at first, later within the rejoin time-out."""
-        again = self._member.last is not None
-        deadline = time.monotonic() + self._settings.timing.rejoin if again else None
+        """Return the complete roster: within the join time-out, after a generation within the rejoin time-out.
+
+        The first one is the lookout's to wait for, and to tell of.
+        """
+        deadline = time.monotonic() + self._patience if self._met else None
         self._lookout.seeking.set()
         while True:
             found = self._lookout.latest
             if isinstance(found, Roster):
                 self._station.take(found)
+                self._met, self._waiting = True, ""
                 return found
             if found:
-                self._wait_for(found, tell=again)
+                self._wait_for(found)
             if self._lookout.broken:
                 raise self._lookout.broken
             if deadline and time.monotonic() >= deadline:
-                reason = found.reason if found else "nothing was heard of it"
-                raise GangError(f"the gang did not come together again (LAUNCHER_REJOIN_TIMEOUT): {reason}")
+                raise self._too_late(found.reason if found else "nothing was heard of it")
             self._pause("waiting for its peers", deadline)
 
     def stage(self, work: Callable[[Tell], object]) -> None:
@@ -96,7 +99,9 @@ class Membership:
             self._errand("staging its data", lambda: work(self._tell_bytes))
             self._staged_for = self._member.order.digest
         self._member.furnished()
+        begun = time.monotonic()
         while not self._station.calm and not self._moved:
+            self._refuse_to_wait_for_ever(begun)
             self._pause("waiting until nobody runs anything", None)
         survey = partial(self._station.ledger.survey, leads=self._member.leads)
         self._member.staged(self._errand("looking at the complete passes", survey))
@@ -200,15 +205,19 @@ class Membership:
             self._station.staged_bytes = size
         self._tell(event, **facts)
 
-    def _wait_for(self, found: Waiting, *, tell: bool) -> None:
+    def _wait_for(self, found: Waiting) -> None:
         if found.key:
             self._station.ledger.open(found.key)
         if found.succeeded:
             raise Decided(Outcome(code=0, reason="another pod of this job has succeeded: every trainer is done"))
         self._member.disband()
-        if tell and found.reason != self._waiting:
-            self._waiting = found.reason
-            self._tell("waiting_for_peers", reason=found.reason)
+        if self._met:
+            self._tell_waiting(found.reason)
+
+    def _tell_waiting(self, reason: str) -> None:
+        if reason != self._waiting:
+            self._waiting = reason
+            self._tell("waiting_for_peers", reason=reason)
 
     def _begin(self, orders: Orders) -> Generation:
         generation = self._member.taking_part
@@ -233,11 +242,26 @@ class Membership:
 
     def _refuse_to_wait_for_ever(self, begun: float) -> None:
         """Give up a leader that cannot be reached; one that can has its own limits, and a verdict at their end."""
-        timing, order = self._settings.timing, self._member.order
-        patience = timing.rejoin if self._member.last else timing.join
-        answered = max(begun, self._station.leader_answered())
-        if not self._member.leads and time.monotonic() > answered + patience:
-            raise GangError(f"the leader, {order.names[order.addresses[0]]}, did not answer for {patience:g} s")
+        if self._member.leads:
+            return
+        order = self._member.order
+        leader = f"the leader, {order.names[order.addresses[0]]},"
+        silent = time.monotonic() - max(begun, self._station.leader_answered())
+        if silent > self._patience:
+            raise self._too_late(f"{leader} did not answer for {self._patience:g} s")
+        if silent > self._member.rules.limits.lease:
+            self._tell_waiting(f"{leader} does not answer")
+
+    @property
+    def _patience(self) -> float:
+        """For how long the others may be missing."""
+        timing = self._settings.timing
+        return timing.rejoin if self._member.last else timing.join
+
+    def _too_late(self, why: str) -> LauncherError:
+        if self._member.last:
+            return GangError(f"the gang did not come together again (LAUNCHER_REJOIN_TIMEOUT): {why}")
+        return JoinError(f"the gang did not come together (LAUNCHER_JOIN_TIMEOUT): {why}")
 
 
 def _outcome(verdict: Verdict) -> Outcome:

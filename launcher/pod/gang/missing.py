@@ -5,12 +5,25 @@ No I/O here.
 
 from __future__ import annotations
 
+from itertools import chain
+
 from launcher.pod.gang.views import Rules, View
 from launcher.pod.gang.words import Stage, Who, Word
 
 
-def absent(address: str, view: View, rules: Rules) -> str:
-    """Return why a member cannot take part in a new generation yet, or nothing."""
+def unmet(view: View, rules: Rules) -> str:
+    """Return why there cannot be a new generation yet, or nothing.
+
+    Who looks at the passes waits until all others are there and at rest, and so is named last.
+    """
+    reasons = chain(
+        (_absent(address, view, rules) for address in view.order),
+        (_unsurveyed(address, view) for address in view.order),
+    )
+    return next(filter(None, reasons), "")
+
+
+def _absent(address: str, view: View, rules: Rules) -> str:
     heard, name = view.of(address), view.name(address)
     status = heard.status
     if status is None:
@@ -24,10 +37,14 @@ def absent(address: str, view: View, rules: Rules) -> str:
         (status.digest != view.mine.digest, "waits for its peers, or sees others"),
         (not status.staged, "is staging its data"),
         (bool(status.children or status.ready), "is ending its children"),
-        (not status.surveyed, "is looking at the complete passes"),
         (not status.quiet, "waits until nobody of the last generation can still be running"),
     )
     return next((f"{name} {why}" for is_so, why in wrong if is_so), "")
+
+
+def _unsurveyed(address: str, view: View) -> str:
+    status = view.of(address).status
+    return "" if status and status.surveyed else f"{view.name(address)} is looking at the complete passes"
 
 
 def deserted(who: Who, word: Word, view: View, rules: Rules) -> str:

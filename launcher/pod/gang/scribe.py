@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 
 from launcher.pod.gang.member import Member
 from launcher.pod.gang.views import Heard
-from launcher.pod.gang.words import Generation, Phase, Status, Verdict
+from launcher.pod.gang.words import Generation, Phase, Stage, Status, Verdict
 from launcher.pod.outcome import Code
 from launcher.pod.settings import Role
 
 Put = Callable[..., None]
+PROGRESS = 5.0  # seconds between two lines of one pass: a trainer may report at every step
 
 
 class Scribe:
@@ -24,11 +25,11 @@ class Scribe:
         self._generation = 0
         self._caused = 0
         self._phases: dict[str, Phase] = {}
-        self._progress: dict[str, Mapping[str, float | str]] = {}
+        self._progress: dict[str, tuple[float, Mapping[str, float | str]]] = {}  # when, and what
         self._verdict: Verdict | None = None
 
-    def look(self, member: Member, heard: Mapping[str, Heard]) -> None:
-        """Note what is new."""
+    def look(self, now: float, member: Member, heard: Mapping[str, Heard]) -> None:
+        """Note what is new; of progress all at a new pass, now and then, and once training has ended."""
         word = member.lead.word
         statuses = [member.status, *(each.status for each in heard.values() if each.status)]
         generation = word.generation
@@ -43,8 +44,10 @@ class Scribe:
         if generation and word.cause and self._caused != word.cause.generation:
             self._caused = word.cause.generation
             self._ends(member)
+        patient = word.stage is Stage.TRAINING
         for status in statuses:
             self._one(status)
+            self._how_far(status, now, PROGRESS if patient else 0.0)
         if word.verdict and self._verdict is None:
             self._verdict = word.verdict
             self._put("verdict", code=word.verdict.code, reason=word.verdict.reason)
@@ -75,14 +78,21 @@ class Scribe:
 
     def _one(self, status: Status) -> None:
         boot = status.who.boot
-        who = {"role": str(status.who.role), "rank": status.rank, "address": status.who.address}
         if self._phases.get(boot) is not status.phase:
             self._phases[boot] = status.phase
-            self._put("phase", generation=status.ready or status.known, **who, phase=str(status.phase))
-        progress = status.marks.progress
-        if progress and self._progress.get(boot) != progress:
-            self._progress[boot] = progress
+            self._put("phase", **_seat(status, status.who.role), phase=str(status.phase))
+
+    def _how_far(self, status: Status, now: float, every: float) -> None:
+        boot, progress = status.who.boot, status.marks.progress
+        noted, before = self._progress.get(boot, (0.0, {}))
+        due = not before or now >= noted + every or progress.get("pass") != before.get("pass")
+        if progress and progress != before and due:
+            self._progress[boot] = now, progress
             facts = dict(progress)
             at = {"pass": facts.pop("pass", None), "step": facts.pop("step", None)}
-            trainer = {**who, "role": str(Role.TRAINER)}
-            self._put("progress", generation=status.ready or status.known, **trainer, **at, metrics=facts)
+            self._put("progress", **_seat(status, Role.TRAINER), **at, metrics=facts)
+
+
+def _seat(status: Status, role: Role) -> dict[str, object]:
+    who = {"role": str(role), "rank": status.rank, "address": status.who.address}
+    return {"generation": status.ready or status.known, **who}

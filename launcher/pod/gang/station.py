@@ -73,7 +73,7 @@ class Station:
         self._statuses.publish(member.status)
         if member.leads:
             self.ledger.wish(member.lead.asked, member.lead.sealing)
-            self._scribe.look(member, heard)
+            self._scribe.look(now, member, heard)
         if word := member.word(heard):
             self.board.hear(word)
         if orders.verdict and not self.verdict:
