@@ -21,11 +21,12 @@ V1_OWN = {
     "save_dir": "JOB_PATH and JOB_NAME",
     "comment": "nothing: it is always paddle_process_by_paddle",
 }
+YES = ("1", "t", "true", "y", "yes")  # as v1 takes a boolean, in any case
 
 
 def contradictions(settings: Settings, given: AbstractSet[str]) -> list[str]:
     """Return a sentence for each contradiction; `given` names the variables that are set."""
-    cases = (*_names(settings, given), *_roles(settings, given), *_paths(settings), *_v1(settings))
+    cases = (*_names(settings, given), *_roles(settings, given), *_paths(settings), *_ports(settings), *_v1(settings))
     return [sentence for wrong, sentence in cases if wrong]
 
 
@@ -110,6 +111,18 @@ def _paths(settings: Settings) -> Cases:
     )
 
 
+def _ports(settings: Settings) -> Cases:
+    taken = settings.ports.taken(settings.runtime)
+    said = f"CONF_PADDLE_PORT={taken[0]} and {len(taken)} ports from there on"
+    return (
+        (taken[-1] > 65535, f"{said}: expected the last to be at most 65535"),
+        (
+            settings.status_port in taken,
+            f"{said}, and LAUNCHER_STATUS_PORT={settings.status_port} is among them: expected one of its own",
+        ),
+    )
+
+
 def _v1(settings: Settings) -> Cases:
     if settings.runtime is not Runtime.V1:
         return ()
@@ -124,12 +137,7 @@ def _v1(settings: Settings) -> Cases:
             "(CONF_PADDLE_PORTS_NUM_SPARSE)",
         ),
         (
-            settings.ports.last > 65535,
-            f"CONF_PADDLE_PORT={settings.ports.first} and {settings.ports.dense + settings.ports.sparse} ports from "
-            "there on: expected the last to be at most 65535",
-        ),
-        (
-            settings.trainers > 1 and flags.get("local") in (None, "1", "true") and "local" in flags,
+            settings.trainers > 1 and "local" in flags and (flags["local"] or "1").lower() in YES,
             f"--local says that each of {settings.trainers} trainers trains alone: expected --local=0",
         ),
         (

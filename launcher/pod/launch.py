@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 
 from launcher.pod import policy, supervise, voices
-from launcher.pod.events import Tell
 from launcher.pod.gang.membership import Membership
 from launcher.pod.gang.views import Brood
 from launcher.pod.inbox import Inbox
@@ -42,7 +41,7 @@ def run(plan: Plan, settings: Settings, inbox: Inbox, story: Story, gang: Member
     crew = Crew(plan=plan, voices=spoken, vigil=vigil, inbox=inbox, gang=gang, story=story)
     programs = plan.programs
     starts = [Start(name=it.name, role=it.role, spawn=partial(crew.spawn, spoken[it.name])) for it in programs]
-    manners = Manners(ended=partial(_tell_end, story.tell))
+    manners = Manners(ended=crew.ended)
     cause = supervise.run(starts, inbox, grace=settings.timing.grace, manners=manners, ask=crew.ask)
     crew.close(cause)
     if crew.failure and cause.culprit:
@@ -101,6 +100,13 @@ class Crew:
             before, wish = wish.run, self.gang.ask(self._brood(children, told=stop is not None))
         return replace(wish, until=soonest(wish.until, until))
 
+    def ended(self, child: Child) -> Child:
+        """Return what a child's end counts as, and tell it."""
+        child = self.vigil.judged(child)
+        code, told = exit_code(child.code or 0), child.told is not None
+        self.story.tell("child_exited", child=child.name, code=code, told_to_end=told)
+        return child
+
     def close(self, cause: Cause) -> None:
         """Knock no more, and tell the gang of a program that could not even be started: nobody asked since."""
         if self.knocker:
@@ -131,7 +137,3 @@ class Crew:
         if why := explain(self.memory, Memory.now()):
             reason = f"{reason}: {why}"
         return Outcome(code=cause.code, reason=reason, tail=self.voices[cause.culprit].tail())
-
-
-def _tell_end(tell: Tell, child: Child) -> None:
-    tell("child_exited", child=child.name, code=exit_code(child.code or 0), told_to_end=child.told is not None)

@@ -69,6 +69,11 @@ class Ports:
         """
         return self.first + (max(number, 1) - 1) % TURNS
 
+    def taken(self, runtime: Runtime) -> range:
+        """Return every port that is taken at some time: all of v1's at once, fleet's in turn, the one of env."""
+        count = {Runtime.V1: self.dense + self.sparse, Runtime.FLEET: TURNS, Runtime.ENV: 1}[runtime]
+        return range(self.first, self.first + count)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:

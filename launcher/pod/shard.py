@@ -9,9 +9,9 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from launcher.dataset.manifest import Entry
@@ -25,9 +25,12 @@ from launcher.pod.staging.filecopy import Read
 from launcher.pod.staging.layout import NUMBER, find_shard
 from launcher.pod.staging.listed import listed_in
 from launcher.pod.staging.placing import Place
+from launcher.pod.staging.refusal import naming
 from launcher.pod.staging.tree import Dir, directory, format_of, inside, names, refuse_same_names
 
 WORKDIR = "expected the working directory to be there: create it in the image, or set LAUNCHER_WORKDIR"
+
+PAYLOAD = "..data"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,27 +64,31 @@ def stage(
         work = stack.enter_context(directory(place.workdir, trusted=True, advice=WORKDIR))
         job = _job(settings, stack)
         config = _config(settings, job, stack)
-        config_data = _data_of(config, stack)
+        config_data = tuple(_data_of(config, stack))
         if config:
-            _stage_files(place, config, config_data)
+            _stage_files(place, config)
         if settings.role is Role.PSERVER:
             return Shard()
         shards, listed = _shards(settings, roster.rank, job, stack)
         if settings.job_path and not shards:
             tell("no_shard", looked_in=_looked_in(settings, roster.rank))
-        done = _stage_data(place, work, (config_data,) if config_data else (), shards, listed)
+        done = _stage_data(place, work, config_data, shards, listed)
     if done.source:
         tell("staged", **asdict(done), seconds=round(clock() - begun, 3))
     return done
 
 
-def _stage_files(place: Place, config: Dir, data: Dir | None) -> None:
-    # As the shell's `cp -rf dir/* .` does, names with a dot in front are passed over.
-    hidden = {name for name in names(config) if name.startswith(".")} | ({"data"} if data else set())
-    seen = Dir(fd=config.fd, path=config.path, without=frozenset(hidden))
-    staged = place.staging("files", config.path)
-    place.copier.assemble((seen,), staged)
+def _stage_files(place: Place, config: tuple[Dir, ...]) -> None:
+    staged = place.staging("files", config[0].path)
+    place.copier.assemble([_seen(each) for each in config], staged)
     place.merge(staged)
+
+
+def _seen(config: Dir) -> Dir:
+    # As the shell's `cp -rf dir/* .` does, names with a dot in front are passed over.
+    hidden = {name for name in names(config) if name.startswith(".")}
+    own = {"data"} if stat.S_ISDIR(format_of(config, "data")) else set()
+    return replace(config, without=config.without | hidden | own)
 
 
 def _stage_data(
@@ -115,24 +122,40 @@ def _job(settings: Settings, stack: ExitStack) -> Dir | None:
     return stack.enter_context(inside(volume, settings.job))
 
 
-def _config(settings: Settings, job: Dir | None, stack: ExitStack) -> Dir | None:
+def _config(settings: Settings, job: Dir | None, stack: ExitStack) -> tuple[Dir, ...]:
+    """Open the directory of the job's files, and what is to be laid over it."""
     if settings.config_dir is None:
-        return None
+        return ()
     advice = f"expected a directory with the job's files, as TRAIN_CONFIG_DIR={settings.config_dir} says"
     if settings.config_dir.is_absolute():  # of the image, or of any volume that is mounted
-        return stack.enter_context(directory(Path(settings.config_dir), advice=advice))
+        return _with_payload(stack.enter_context(directory(Path(settings.config_dir), advice=advice)), stack)
     if job is None:
         raise ShardError(f"{settings.job_dir} does not exist: expected the job's directory, with its files in it")
     found = job
     for part in settings.config_dir.parts:
         found = stack.enter_context(inside(found, part, advice))
-    return found
+    return _with_payload(found, stack)
 
 
-def _data_of(config: Dir | None, stack: ExitStack) -> Dir | None:
-    if config is None or not stat.S_ISDIR(format_of(config, "data")):
-        return None
-    return stack.enter_context(inside(config, "data"))
+def _with_payload(config: Dir, stack: ExitStack) -> tuple[Dir, ...]:
+    """Return a directory, and over it the files that it links to where it is a ConfigMap, a Secret or projected.
+
+    The kubelet makes a link for each name, to `..data/<name>`, and `..data` a link to the directory of the day.
+    """
+    if format_of(config, PAYLOAD) != stat.S_IFLNK:
+        return (config,)
+    with naming(f"{config.path}/{PAYLOAD}"):
+        day = os.readlink(PAYLOAD, dir_fd=config.fd)
+    if day not in names(config) or not stat.S_ISDIR(format_of(config, day)):
+        return (config,)
+    payload = stack.enter_context(inside(config, day))
+    return replace(config, without=frozenset(names(payload))), payload
+
+
+def _data_of(config: tuple[Dir, ...], stack: ExitStack) -> Iterator[Dir]:
+    for each in config:
+        if stat.S_ISDIR(format_of(each, "data")):
+            yield stack.enter_context(inside(each, "data"))
 
 
 def _looked_in(settings: Settings, rank: int) -> list[str]:

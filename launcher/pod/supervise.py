@@ -33,6 +33,8 @@ class Start:
 class Manners:
     """How signals are taken: which ones end the children, and what follows when a child is stopped or continued.
 
+    And `ended`: what a child's end counts as.
+
     A group without a shell above it in its session is not stopped by the terminal's own three: it is halted by force.
     """
 
@@ -40,7 +42,7 @@ class Manners:
     halting: tuple[int, ...] = HALTING
     halted: Callable[[Halted], None] = lambda event: None
     continued: Callable[[], None] = lambda: None
-    ended: Callable[[Child], None] = lambda child: None
+    ended: Callable[[Child], Child] = lambda child: child
 
 
 Ask = Callable[[Sequence[Child], Stop | None], Wish]
@@ -135,8 +137,7 @@ def _ended(event: Ended, children: Sequence[Child], manners: Manners) -> tuple[C
     after = []
     for child in children:
         if child.pid == event.pid and child.running:
-            child = replace(child, code=event.code, ended=event.at)
-            manners.ended(child)
+            child = manners.ended(replace(child, code=event.code, ended=event.at))
         after.append(child)
     return tuple(after)
 

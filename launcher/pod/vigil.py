@@ -6,7 +6,7 @@ import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from launcher.pod import stillness, watchdog
 from launcher.pod.gang.words import Marks
@@ -39,6 +39,10 @@ class Vigil:
         trainers = [each for each in children if each.role is Role.TRAINER and each.running and each.told is None]
         dues = [self._one(child, self.timeout, now) for child in trainers] if self.timeout else []
         return min(dues, default=None)
+
+    def judged(self, child: Child) -> Child:
+        """Return what a child's end counts as: a shell above one that stood still may make a 0 of its abort."""
+        return replace(child, code=-signal.SIGABRT) if child.code == 0 and child.name in self.reasons else child
 
     def _one(self, child: Child, timeout: float, now: float) -> float:
         if child.pid in self._dumped:

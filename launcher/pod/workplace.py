@@ -11,10 +11,10 @@ from launcher.pod.outcome import ShardError, StartError
 
 
 def current() -> str:
-    """Return the directory that this process is in; one that somebody removed counts as the root."""
+    """Return the directory that this process is in; one that is gone, or closed to us, counts as the root."""
     try:
         return os.getcwd()  # noqa: PTH109  # text is what the settings take
-    except FileNotFoundError:
+    except OSError:
         return "/"  # a job that needs another says so
 
 

@@ -69,6 +69,24 @@ def test_what_is_no_file_directory_or_link_is_refused(
     assert read_back(volume.work) == {}
 
 
+@pytest.mark.parametrize("make", [fifo, unix_socket, device])
+def test_what_the_training_left_in_its_data_makes_way_at_the_next_staging(
+    volume: Volume, make: Callable[[Path], None]
+) -> None:
+    volume.lay_out(job={"0/data/sub/part": "sub"})
+    volume.stage()
+    for where in (volume.data, volume.data / "sub"):
+        with chdir(where):
+            make(Path("odd"))
+    (volume.data / "sub/part").unlink()
+    with chdir(volume.data / "sub"):
+        make(Path("part"))
+    volume.stage()
+    assert read_back(volume.data) == {"part": "shard 0", "sub/part": "sub"}
+    assert sorted(os.listdir(volume.data / "sub")) == ["part"]  # noqa: PTH208  # read_back shows no FIFO
+    assert sorted(os.listdir(volume.data)) == ["part", "sub"]  # noqa: PTH208
+
+
 def test_names_of_any_bytes_are_copied_and_shown_with_escapes(volume: Volume) -> None:
     odd = os.fsdecode(b"line\nbreak \xff \xf0\x9f\x90\xb3")
     (shard(volume) / odd).write_text("x")

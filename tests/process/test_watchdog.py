@@ -140,7 +140,8 @@ def test_one_that_works_does_not(train: Train, program: str) -> None:
 
 
 def test_the_cpu_of_a_helper_that_ended_is_kept(train: Train) -> None:
-    burn = "import time\nwhile time.process_time() < 0.3: pass"
+    # The kernel tells both parts of it in hundredths, rounded down.
+    burn = "import time\nwhile time.process_time() < 0.35: pass"
     trainer = train(*python(f"subprocess.run([sys.executable, '-I', '-S', '-c', {burn!r}]); print('done'); {SLEEP}"))
     wait_until(lambda: not psutil.Process(trainer.pid).children() and cpu_seconds(trainer.pid) >= 0.3)
     assert cpu_seconds(trainer.pid) >= 0.3

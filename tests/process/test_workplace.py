@@ -1,14 +1,15 @@
-"""The directory of all jobs is made at the top of a mounted volume, and nowhere else."""
+"""The working directory as it is found, and the directory of all jobs: made at the top of a mounted volume alone."""
 
 from __future__ import annotations
 
+import errno
 import os
 import uuid
 from pathlib import Path, PurePosixPath
 
 import pytest
 
-from launcher.pod.workplace import make_jobs_place
+from launcher.pod.workplace import current, make_jobs_place
 
 MOUNT = Path("/dev/shm")
 
@@ -32,3 +33,12 @@ def test_where_no_volume_is_mounted_nothing_is_made(tmp_path: Path) -> None:
     make_jobs_place(PurePosixPath(tmp_path / "jobs"))
     make_jobs_place(PurePosixPath(tmp_path / "no" / "jobs"))
     assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("number", [errno.ENOENT, errno.EACCES, errno.ESTALE])
+def test_a_directory_that_cannot_be_told_counts_as_the_root(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    def refuse() -> str:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "getcwd", refuse)
+    assert current() == "/"

@@ -173,6 +173,8 @@ def test_a_bad_value_is_refused_by_name(name: str, value: str, expected: str) ->
         ),
         ({"TRAINERS": "5"}, "TRAINERS and PSERVERS are for roles apart"),
         ({"CONF_PADDLE_PORT": "65533"}, "CONF_PADDLE_PORT=65533 and 4 ports from there on"),
+        ({"CONF_PADDLE_PORTS_NUM": "5"}, "7 ports from there on, and LAUNCHER_STATUS_PORT=7170 is among them"),
+        ({"LAUNCHER_STATUS_PORT": "7164"}, "expected one of its own"),
         ({"LAUNCHER_STATUS_PORT": "tcp://10.0.0.1:80"}, "a Service named launcher-status set it"),
     ],
 )
@@ -189,6 +191,9 @@ def test_variables_that_contradict_each_other_are_refused(environ: dict[str, str
         (("--num_passes=1",), "--config is not given"),
         ((*CONFIG, "--local=1"), "each of 3 trainers trains alone: expected --local=0"),
         ((*CONFIG, "--local"), "each of 3 trainers trains alone"),
+        ((*CONFIG, "--local=True"), "each of 3 trainers trains alone"),
+        ((*CONFIG, "--local", "YES"), "each of 3 trainers trains alone"),
+        ((*CONFIG, "--local=t"), "each of 3 trainers trains alone"),
         ((*CONFIG, "--trainer_id=0"), "--trainer_id is the launcher's to say"),
         ((*CONFIG, "--save_dir", "/x"), "--save_dir is the launcher's to say: expected it by JOB_PATH and JOB_NAME"),
         ((*CONFIG, "--ports_num_for_sparse=1"), "expected 2, as for the pserver"),
@@ -196,6 +201,26 @@ def test_variables_that_contradict_each_other_are_refused(environ: dict[str, str
 )
 def test_arguments_that_mean_nothing_or_contradict_are_refused(arguments: tuple[str, ...], expected: str) -> None:
     assert expected in problem(SEED, *arguments)
+
+
+@pytest.mark.parametrize("runtime", ["v1", "fleet", "env"])
+def test_no_port_that_is_taken_in_any_generation_is_the_status_port_or_beyond_the_last_one(runtime: str) -> None:
+    environ = SEED | {"LAUNCHER_RUNTIME": runtime, "LAUNCHER_STATUS_PORT": "7170"}
+    arguments = CONFIG if runtime == "v1" else ("--", "python", "train.py")
+    ports = {"v1": 4, "fleet": 6, "env": 1}[runtime]
+    for first in (7170 - ports, 7171, 65536 - ports):
+        read(environ | {"CONF_PADDLE_PORT": str(first)}, arguments)
+    for first in (7171 - ports, 7170):
+        told = problem(environ | {"CONF_PADDLE_PORT": str(first)}, *arguments)
+        assert told.startswith(f"CONF_PADDLE_PORT={first} and {ports} ports from there on, and LAUNCHER_STATUS_PORT")
+    if ports > 1:
+        told = problem(environ | {"CONF_PADDLE_PORT": str(65537 - ports)}, *arguments)
+        assert "expected the last to be at most 65535" in told
+
+
+def test_a_fleet_pserver_takes_no_port_that_was_not_looked_at() -> None:
+    ports = read(SEED, ("--", "python", "train.py")).ports
+    assert {ports.of_generation(number) for number in range(20)} == {*ports.taken(Runtime.FLEET)}
 
 
 def test_flags_are_taken_with_and_without_the_equals_sign() -> None:

@@ -53,7 +53,7 @@ class Copier:
         refuse_leaving(census.links)
         with naming(str(into)):
             into.mkdir(mode=0o700, exist_ok=True)
-        with directory(into, trusted=True) as target:
+        with directory(into, trusted=True, ours=True) as target:
             _check_room(census.bytes - survey((target,), {}, None).bytes, dirs, target)
             with ThreadPoolExecutor(1) as beside:
                 crew = Crew(pool)

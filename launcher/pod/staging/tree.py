@@ -23,20 +23,25 @@ FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 
 
 class Kind(Enum):
-    """What is copied; everything else is refused."""
+    """What is copied; everything else is refused, but for what a training left where it was copied to."""
 
     FILE = stat.S_IFREG
     DIRECTORY = stat.S_IFDIR
     LINK = stat.S_IFLNK
+    LEFT = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dir:
-    """An open directory, the path that messages have for it, and the names in it that are passed over."""
+    """An open directory, the path that messages have for it, and the names in it that are passed over.
+
+    `ours` is one that is copied to: what it holds may be of any kind.
+    """
 
     fd: int
     path: str
     trusted: bool = False
+    ours: bool = False
     depth: int = 0
     without: frozenset[str] = frozenset()
 
@@ -87,11 +92,11 @@ class opened:  # noqa: N801  # used as a verb: `with opened(...) as fd: ...`
 
 
 @contextmanager
-def directory(path: Path, *, trusted: bool = False, advice: str = "") -> Iterator[Dir]:
+def directory(path: Path, *, trusted: bool = False, ours: bool = False, advice: str = "") -> Iterator[Dir]:
     """Open a directory by a path that is trusted, links in it followed."""
     flags = os.O_RDONLY | os.O_DIRECTORY
     with opened(str(path), flags, name=str(path), at=None, advice=advice) as fd:
-        yield Dir(fd=fd, path=str(path), trusted=trusted)
+        yield Dir(fd=fd, path=str(path), trusted=trusted, ours=ours)
 
 
 @contextmanager
@@ -101,7 +106,7 @@ def inside(parent: Dir, name: str, advice: str = "") -> Iterator[Dir]:
     if parent.depth == DEPTH:
         raise ShardError(f"{shown(path)}: expected at most {DEPTH} directories in each other; pack the deepest")
     with opened(path, DIRECTORY, name=name, at=parent.fd, advice=advice) as fd:
-        yield Dir(fd=fd, path=path, trusted=parent.trusted, depth=parent.depth + 1)
+        yield Dir(fd=fd, path=path, trusted=parent.trusted, ours=parent.ours, depth=parent.depth + 1)
 
 
 @contextmanager
@@ -171,7 +176,7 @@ def kind_of(mode: int, path: str) -> Kind:
 
 
 def _lay(below: Found | None, entry: os.DirEntry[str], at: Dir) -> Found:
-    kind = _entry_kind(entry, f"{at.path}/{entry.name}")
+    kind = _entry_kind(entry, at)
     if below and (below.kind is Kind.DIRECTORY) != (kind is Kind.DIRECTORY):
         raise ShardError(
             f"{shown(below.path)} and {shown(at.path + '/' + entry.name)} go to one place, and one of them is a "
@@ -181,13 +186,15 @@ def _lay(below: Found | None, entry: os.DirEntry[str], at: Dir) -> Found:
     return Found(name=entry.name, kind=kind, dirs=(*both, at))
 
 
-def _entry_kind(entry: os.DirEntry[str], path: str) -> Kind:
+def _entry_kind(entry: os.DirEntry[str], at: Dir) -> Kind:
     # The listing itself tells these without asking for each file.
     if entry.is_file(follow_symlinks=False):
         return Kind.FILE
     if entry.is_dir(follow_symlinks=False):
         return Kind.DIRECTORY
-    return kind_of(entry.stat(follow_symlinks=False).st_mode, path)
+    if at.ours and not entry.is_symlink():
+        return Kind.LEFT
+    return kind_of(entry.stat(follow_symlinks=False).st_mode, f"{at.path}/{entry.name}")
 
 
 _SPECIAL = {
