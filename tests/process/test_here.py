@@ -167,7 +167,7 @@ here.share("later", 1)
         "Misuse barrier 'b' was passed already in this generation: give each its own name, as f'pass-{n}'",
         "Misuse get('k', rank=1): the ranks are 0 to 0",
         "Misuse get('k', rank=8): the ranks are 0 to 0",
-        "Misuse share('l'): 120010 bytes, but 65536 is the limit for all of one trainer's values",
+        "Misuse share('l'): 120022 bytes, but 65536 is the limit for all of one trainer's values",
         "TimeoutError get('nothing'): nobody shared it within 0.05 s",
         "returned 1",
     ]
