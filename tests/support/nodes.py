@@ -36,6 +36,7 @@ RUNNING: dict[str, Any] = {
          "state": {"running": {"startedAt": "2026-11-18T10:00:00Z"}}}
     ],
 }  # fmt: skip
+AGENT = (sys.executable, "-I", "-m", "launcher.files", "serve")
 PULLING: dict[str, Any] = {
     "phase": "Pending",
     "containerStatuses": [
@@ -58,6 +59,7 @@ class Node:
     agents: list[subprocess.Popen[bytes]] = field(default_factory=list)
     breaks: list[int] = field(default_factory=list)  # after how many bytes a connection is lost, one by one
     closing: bool = False
+    agent: tuple[str, ...] = AGENT  # what `exec` starts, with the volume as its last word
 
     def keep(self, namespace: str) -> None:
         """Run the pods of a namespace, and end those that are deleted."""
@@ -100,8 +102,9 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         self.close_connection = True
-        words = (sys.executable, "-I", "-m", "launcher.files", "serve", str(node.volume))
-        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as agent:
+        with subprocess.Popen(
+            (*node.agent, str(node.volume)), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as agent:
             node.agents.append(agent)
             out = threading.Thread(target=self.pass_out, args=(agent,))
             out.start()
@@ -184,9 +187,9 @@ class Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def node_of(plane: ControlPlane, namespace: str, volume: Path) -> Iterator[Node]:
+def node_of(plane: ControlPlane, namespace: str, volume: Path, *, agent: tuple[str, ...] = AGENT) -> Iterator[Node]:
     """Be the only node of a namespace's pods."""
-    node = Node(plane=plane, volume=volume, name=f"node-{time.monotonic_ns()}")
+    node = Node(plane=plane, volume=volume, name=f"node-{time.monotonic_ns()}", agent=agent)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     issued: trustme.LeafCert = plane.authority.ca.issue_cert("127.0.0.1")
     issued.configure_cert(context)
