@@ -14,7 +14,7 @@ import trustme
 
 from bench.lives import Ground, job
 from bench.processes import AS_PROCESS_ONE, Unheard
-from tests.support.apiserver import ApiServer, serving
+from tests.grounds.api.scripted import ApiServer, serving
 from tests.support.pods import JOB
 
 ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"

@@ -6,10 +6,10 @@ import sys
 import time
 from collections.abc import Sequence
 
-from launcher.pod.roster import Peer, Roster
-from launcher.pod.settings import Role
-from launcher.pod.shard import stage
-from launcher.pod.variables import read
+from launcher.pod.data.stage import stage
+from launcher.pod.peers.roster import Peer, Roster
+from launcher.pod.settings.nouns import Role
+from launcher.pod.settings.variables import read
 
 
 def main(words: Sequence[str]) -> int:

@@ -16,10 +16,10 @@ import pytest
 
 from bench.lives import Ground
 from bench.rows import Measure, Row, Values, in_turns, rows
-from launcher.desk.api import PAGE, opened
-from launcher.desk.datacenters import Datacenter
+from launcher.desk.config.datacenters import Datacenter
+from launcher.desk.jobs.api_calls import PAGE, opened
 from launcher.job import PaddleJob
-from tests.support.control_plane import ControlPlane, control_plane
+from tests.grounds.api.control_plane import ControlPlane, control_plane
 
 HELP_GOAL, GET_GOAL = 150, 1000
 JOBS = 500

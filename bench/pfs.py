@@ -25,9 +25,9 @@ from tests.cluster.files import HOME, user_of
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.namespaces import own
 from tests.cluster.volumes import claimed_by
+from tests.grounds.docker import image_tar
+from tests.grounds.docker.images import STAND_IN
 from tests.support.desks import User
-from tests.support.docker import image_tar
-from tests.support.docker.images import STAND_IN
 
 FILES, FEW, SMALL = 10_000, 1000, 1024  # bytes each
 LATE = 2  # milliseconds

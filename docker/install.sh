@@ -62,7 +62,7 @@ prove() {
     "$HOME_OF_IT/bin/python" -I -c '
 import re
 from importlib.metadata import requires, version
-import launcher.pod.discovery.dns, launcher.pod.discovery.kubernetes, launcher.pod.launch, launcher.pod.shard
+import launcher.pod.peers.from_dns, launcher.pod.peers.from_api, launcher.pod.programs.launch, launcher.pod.data.stage
 for each in requires("paddle-launcher"):
     "extra ==" in each or version(re.match(r"[\w.-]+", each)[0])
 '

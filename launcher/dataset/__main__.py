@@ -8,10 +8,10 @@ import sys
 import threading
 import traceback
 
-from launcher.dataset.asking import Asked, asked
+from launcher.dataset.arguments import Asked, asked
 from launcher.dataset.problem import DatasetError
+from launcher.dataset.progress import Telling
 from launcher.dataset.splitting import raise_files, run, sentence
-from launcher.dataset.telling import Telling
 
 IO, BUG = 74, 70
 

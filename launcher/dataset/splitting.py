@@ -9,20 +9,20 @@ import time
 from functools import partial
 
 from launcher.dataset.dealing import Dealer
-from launcher.dataset.ground import Ground, State, place_of
 from launcher.dataset.manifest import Entry, Manifest
 from launcher.dataset.mounts import refuse_no_mount
 from launcher.dataset.problem import DatasetError, Misuse, shown
 from launcher.dataset.ratings import ratings, tables
 from launcher.dataset.shards import Shards
 from launcher.dataset.sources import Files, Reader, named
+from launcher.dataset.workspace import Ground, State, place_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from launcher.dataset.asking import Asked
-    from launcher.dataset.telling import Telling
+    from launcher.dataset.arguments import Asked
+    from launcher.dataset.progress import Telling
 
     Source = Files | Reader
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from launcher.desk.paddlectl import main
+from launcher.desk.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -45,11 +45,11 @@ def act(verb: str, job: Job, own: str = OWN, **options: Any) -> Any:  # noqa: AN
 
 def here(verb: str, job: Job, options: Mapping[str, Any]) -> Any:  # noqa: ANN401  # as the desk's
     """Do it in this process."""
-    from launcher.desk import jobs
+    from launcher.desk.jobs import control
 
     if verb in WHOLE:
-        return getattr(jobs, verb)(job, **options)
-    return getattr(jobs, verb)(job.job_name, namespace=job.namespace, **options)
+        return getattr(control, verb)(job, **options)
+    return getattr(control, verb)(job.job_name, namespace=job.namespace, **options)
 
 
 def _there(own: str, verb: str, job: Job, options: Mapping[str, Any]) -> Any:  # noqa: ANN401  # as the desk's

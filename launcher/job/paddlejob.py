@@ -54,5 +54,5 @@ class PaddleJob(Job):
         told: str = self._act("kill", remove=remove)
         return told
 
-    def _act(self, verb: str, **options: Any) -> Any:  # noqa: ANN401  # as launcher.desk.jobs has it
+    def _act(self, verb: str, **options: Any) -> Any:  # noqa: ANN401  # as launcher.desk.jobs.control has it
         return acting.act(verb, self, **options)

@@ -15,14 +15,15 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
-from launcher.pod import init, outcome, workplace
+from launcher.pod import outcome, workdir
+from launcher.pod.console import Story
 from launcher.pod.inbox import Inbox
 from launcher.pod.outcome import Decided, LauncherError, Outcome, Stopped
-from launcher.pod.settings import Runtime, Settings
-from launcher.pod.spawn import adopt_orphans
-from launcher.pod.story import Story
-from launcher.pod.usage import answer
-from launcher.pod.variables import read
+from launcher.pod.programs import init
+from launcher.pod.programs.spawn import adopt_orphans
+from launcher.pod.settings.help import answer
+from launcher.pod.settings.nouns import Runtime, Settings
+from launcher.pod.settings.variables import read
 
 if TYPE_CHECKING:
     from launcher.pod.gang.membership import Membership
@@ -38,7 +39,7 @@ def main() -> NoReturn:
     adopt_orphans()
     story = Story()
     try:
-        ended = live(read(os.environ, arguments, here=workplace.current()), inbox, story)
+        ended = live(read(os.environ, arguments, here=workdir.current()), inbox, story)
     except LauncherError as error:
         ended = outcome.of_error(error)
     except Exception as error:
@@ -50,18 +51,18 @@ def main() -> NoReturn:
 
 def live(settings: Settings, inbox: Inbox, story: Story) -> Outcome:
     """Live one pod's life and return how it ended."""
-    workplace.enter(settings.workdir)
+    workdir.enter(settings.workdir)
     if settings.plain_init:
         command = settings.command + settings.flags.words
         return story.of_init(init.run(command, inbox, grace=settings.timing.grace))
 
-    from launcher.pod import v1command  # from here on it is a job: a plain init pays for none of this
     from launcher.pod.gang.membership import Membership
+    from launcher.pod.programs import v1_check  # from here on it is a job: a plain init pays for none of this
 
     if settings.runtime is Runtime.V1:
-        v1command.check(os.environ)
+        v1_check.check(os.environ)
     if settings.job_path or settings.config_dir:
-        workplace.hold(settings.workdir)
+        workdir.hold(settings.workdir)
     with Membership(settings, inbox, story.tell, story.facts) as gang:
         try:
             while True:
@@ -79,10 +80,10 @@ def live(settings: Settings, inbox: Inbox, story: Story) -> Outcome:
 
 def generation(settings: Settings, inbox: Inbox, story: Story, gang: Membership) -> Outcome | None:
     """Take part in one start of the gang; return how it ended, or None where it begins anew."""
-    from launcher.pod import launch
+    from launcher.pod.data.stage import stage
     from launcher.pod.identity import write_identity
-    from launcher.pod.runtimes import plan_for
-    from launcher.pod.shard import stage
+    from launcher.pod.programs import launch
+    from launcher.pod.programs.runtimes import plan_for
 
     with story.phase("joining"):
         roster = gang.meet()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from launcher.pod.events import Tell
-from launcher.pod.roster import Roster
-from launcher.pod.settings import Role, Settings
+from launcher.pod.log import Tell
+from launcher.pod.peers.roster import Roster
+from launcher.pod.settings.nouns import Role, Settings
 
 
 def write_identity(settings: Settings, roster: Roster, tell: Tell, *, root: Path = Path("/")) -> None:

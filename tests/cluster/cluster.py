@@ -12,9 +12,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.cluster.footprint import traces
-from tests.cluster.ground import Broken, Ground, NoGround, packages
-from tests.cluster.ground.build import KUBE, built
 from tests.cluster.kubectl import Kubectl
+from tests.grounds.cluster import Broken, Ground, NoGround, packages
+from tests.grounds.cluster.build import KUBE, built
 
 NAMED = "LAUNCHER_TEST_KUBECONFIG"
 LOADER = "LAUNCHER_TEST_LOAD"

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.cluster import Cluster, chosen
-from tests.cluster.ground import Ground, NoGround
-from tests.cluster.ground import images as made
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.namespaces import emptied, own
 from tests.cluster.telling import everything
 from tests.cluster.volumes import SEEDS_VOLUME, Training, Volume, claimed_by, volume_at
 from tests.conftest import GIVEN
-from tests.support.docker import NotHere, image_tar, paddle_tar
+from tests.grounds.cluster import Ground, NoGround
+from tests.grounds.cluster import images as made
+from tests.grounds.docker import NotHere, image_tar, paddle_tar
 
 HERE = Path(__file__).parent
 FIRST = "test_clearing.py"  # it starts grounds of its own, and there is one at a time on a machine

@@ -8,8 +8,8 @@ from pathlib import Path
 import yaml  # type: ignore[import-untyped]  # comes with the kubernetes package, its stubs do not
 
 from tests.cluster.kubectl import Kubectl
+from tests.grounds.docker.images import STAND_IN
 from tests.support.desks import CLAIM, User, shipped
-from tests.support.docker.images import STAND_IN
 
 HOME = "/pfs/datacenter1/home/me"
 

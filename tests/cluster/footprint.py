@@ -10,8 +10,8 @@ from pathlib import Path
 
 import psutil
 
-from tests.cluster.ground import cgroups
-from tests.cluster.ground.machine import TUNABLES, run
+from tests.grounds.cluster import cgroups
+from tests.grounds.cluster.machine import TUNABLES, run
 
 OURS = re.compile(r"/run/ground|-namespace k8s\.io|^nsenter .*--uts|^catatonit |^unshare .* catatonit")
 OTHERS = re.compile(r"docker|DOCKER|\bbr-[0-9a-f]{12}\b|\bveth|/pytest-of-")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.cluster.ground.images import BOX
 from tests.cluster.kubectl import Kubectl
+from tests.grounds.cluster.images import BOX
 from tests.support.waiting import wait_until
 
 LABELS = {"app": "box"}

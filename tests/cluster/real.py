@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.cluster.cluster import Cluster
 from tests.cluster.training import manifest
 from tests.cluster.volumes import Training, Volume, training_in
-from tests.support.docker import PADDLE
+from tests.grounds.docker import PADDLE
 from tests.support.recommendation import IN_THE_IMAGE, MARGIN, constant, errors, furnish
 from tests.support.waiting import wait_until
 

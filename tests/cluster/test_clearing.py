@@ -12,9 +12,9 @@ import pytest
 
 from tests.cluster.cluster import NAMED
 from tests.cluster.footprint import footprint
-from tests.cluster.ground import Ground, NoGround, images, packages, state
-from tests.cluster.ground.machine import run
 from tests.cluster.pods import await_phase, pod
+from tests.grounds.cluster import Ground, NoGround, images, packages, state
+from tests.grounds.cluster.machine import run
 from tests.support.waiting import wait_until
 
 
@@ -44,7 +44,7 @@ def test_a_ground_that_ends_leaves_nothing_behind() -> None:
 
 def test_a_killed_ground_ends_by_itself_and_the_next_one_clears_the_rest() -> None:
     before = footprint()
-    words = (sys.executable, "-m", "tests.cluster.ground", "up")
+    words = (sys.executable, "-m", "tests.grounds.cluster", "up")
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as ground:
         assert ground.stdout
         assert any("Ctrl-C" in line for line in ground.stdout)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.cluster import NAMED, chosen
-from tests.cluster.ground import NoGround, packages
-from tests.cluster.ground.build import KUBE, Module, built
+from tests.grounds.cluster import NoGround, packages
+from tests.grounds.cluster.build import KUBE, Module, built
 
 needs_go = pytest.mark.skipif(not shutil.which("go"), reason="Go is not on PATH: install Go 1.24 or newer")
 MAIN = "package main\n\nfunc main() {%s}\n"

@@ -13,10 +13,10 @@ import pytest
 from tests.cluster import gangs as ours
 from tests.cluster.cluster import Cluster
 from tests.cluster.gangs import Json, gang_in, name_of
-from tests.cluster.ground import Ground
-from tests.cluster.ground.ground import ready
 from tests.cluster.training import await_state, ended, pods
 from tests.cluster.volumes import JOB, Training
+from tests.grounds.cluster import Ground
+from tests.grounds.cluster.ground import ready
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("ground", "images")

@@ -7,10 +7,10 @@ import subprocess
 
 import pytest
 
-from tests.cluster.ground import Ground
-from tests.cluster.ground.ground import ready
 from tests.cluster.kubectl import Kubectl, KubectlFailed
 from tests.cluster.pods import LABELS, address, await_phase, job, phase, pod, spec
+from tests.grounds.cluster import Ground
+from tests.grounds.cluster.ground import ready
 from tests.support.waiting import wait_until
 
 NODES = ("node-1", "node-2", "node-3")

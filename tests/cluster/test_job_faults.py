@@ -7,10 +7,10 @@ import re
 import pytest
 
 from tests.cluster.cluster import Cluster
-from tests.cluster.ground import Ground
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.training import await_state, begin_to_wait, closed, manifest, pods, reasons, running, seed_two
 from tests.cluster.volumes import Volume
+from tests.grounds.cluster import Ground
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("ground", "images")

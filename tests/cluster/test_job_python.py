@@ -13,8 +13,8 @@ import yaml  # type: ignore[import-untyped]  # comes with the kubernetes package
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.pods import await_phase
 from tests.cluster.volumes import EXAMPLE, Volume
+from tests.grounds.docker.images import STAND_IN
 from tests.support.desks import CLAIM, shipped
-from tests.support.docker.images import STAND_IN
 
 pytestmark = pytest.mark.usefixtures("images")
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from tests.cluster.cluster import Cluster
-from tests.cluster.ground import Ground
 from tests.cluster.kubectl import KubectlFailed
 from tests.cluster.training import await_state, begin_to_wait, closed, ended, manifest, pods, reasons, seed_two
 from tests.cluster.volumes import Training, training_in
+from tests.grounds.cluster import Ground
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("ground", "images")

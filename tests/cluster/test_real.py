@@ -23,8 +23,8 @@ from tests.cluster.real import (
 )
 from tests.cluster.training import await_state, ended, manifest, pods, uid
 from tests.cluster.volumes import JOB, Training, Volume, claimed_by, volume_at
+from tests.grounds.docker import PADDLE
 from tests.support import articles
-from tests.support.docker import PADDLE
 from tests.support.recommendation import furnish
 from tests.support.waiting import wait_until
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from tests.cluster.cluster import LOADER, NAMED
-from tests.cluster.ground import Ground
+from tests.grounds.cluster import Ground
 
 ROOT = Path(__file__).parents[2]
 FAILS = """
@@ -32,7 +32,7 @@ def run_tests(*words: str, **environ: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_failure_prints_pods_events_and_logs_of_its_namespace(ground: Ground, tmp_path: Path) -> None:
     (tmp_path / "test_fails.py").write_text(FAILS)
-    loader = f"{sys.executable} -m tests.cluster.ground load"
+    loader = f"{sys.executable} -m tests.grounds.cluster load"
     plugins = ("-p", "tests.conftest", "-p", "tests.cluster.conftest")
     done = run_tests(*plugins, str(tmp_path), **{NAMED: str(ground.kubeconfig), LOADER: loader})
     assert done.returncode == 1, done.stdout
@@ -41,7 +41,7 @@ def test_a_failure_prints_pods_events_and_logs_of_its_namespace(ground: Ground, 
 
 
 def test_what_cannot_run_is_told_last_with_what_would_make_it_run() -> None:
-    done = run_tests("tests/cluster/test_jobs.py", "tests/unit/test_links.py", **{NAMED: "/nowhere"})
+    done = run_tests("tests/cluster/test_jobs.py", "tests/unit/pod/data/test_links.py", **{NAMED: "/nowhere"})
     assert done.returncode == 0
     title, why, counts = [line for line in done.stdout.splitlines() if line][-3:]
     assert "what did not run, and why" in title

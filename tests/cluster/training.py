@@ -9,8 +9,8 @@ from typing import Any
 
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.volumes import JOB
+from tests.grounds.docker.images import STAND_IN
 from tests.support import articles
-from tests.support.docker.images import STAND_IN
 from tests.support.manifests import K8S
 from tests.support.waiting import wait_until
 

@@ -7,8 +7,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.support.docker import Docker, NotHere, image_tar, load, paddle_tar, running
-from tests.support.docker.remains import remains, surroundings
+from tests.grounds.docker import Docker, NotHere, image_tar, load, paddle_tar, running
+from tests.grounds.docker.remains import remains, surroundings
 
 
 @pytest.fixture(scope="package")

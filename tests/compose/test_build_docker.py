@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.docker import BASE, Docker, NotHere, need
-from tests.support.docker.images import ROOT
+from tests.grounds.docker import BASE, Docker, NotHere, need
+from tests.grounds.docker.images import ROOT
 from tests.support.mounts import mounted
 
 # A first run makes the base and the images; every build here installs the launcher's packages once more at worst.

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.grounds.docker import Docker
+from tests.grounds.docker.compose import STAND_IN, Node, Project, programs, projected
 from tests.support import articles
-from tests.support.docker import Docker
-from tests.support.docker.compose import STAND_IN, Node, Project, programs, projected
 from tests.support.waiting import wait_until
 
 # A first run makes the base and the images.

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.docker import STAND_IN, Docker, load, running
-from tests.support.docker.remains import remains, surroundings
+from tests.grounds.docker import STAND_IN, Docker, load, running
+from tests.grounds.docker.remains import remains, surroundings
 
 pytestmark = pytest.mark.timeout(900)
 

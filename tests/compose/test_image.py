@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.docker import BASE, LAUNCHER, STAND_IN, Docker
+from tests.grounds.docker import BASE, LAUNCHER, STAND_IN, Docker
 from tests.support.waiting import wait_until
 
 # A first run makes the base and the images.

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.docker import LAUNCHER, PADDLE, QUICKSTART, Docker
-from tests.support.docker.compose import Project, programs, projected
+from tests.grounds.docker import LAUNCHER, PADDLE, QUICKSTART, Docker
+from tests.grounds.docker.compose import Project, programs, projected
 from tests.support.recommendation import EXAMPLE, IN_THE_IMAGE, MARGIN, constant, errors
 
 # A first run makes the base and the images.

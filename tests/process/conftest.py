@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.control_plane import ControlPlane, control_plane
+from tests.grounds.api.control_plane import ControlPlane, control_plane
 from tests.support.desks import User, user
 
 

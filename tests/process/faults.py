@@ -19,7 +19,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as room:
         notes = Path(room, "notes")
         notes.touch()
-        files = sorted(str(path) for path in TESTS.glob("test_gang_*.py"))
+        files = sorted(str(path) for path in (TESTS / "pod" / "gang").glob("test_*.py"))
         argv = [sys.executable, "-m", "pytest", "-q", *files, *sys.argv[1:]]
         code = subprocess.run(argv, env={**os.environ, TABLE: str(notes)}, stdout=sys.stderr, check=False).returncode
         print(table([json.loads(line) for line in notes.read_text().splitlines()]))

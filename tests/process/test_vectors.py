@@ -19,14 +19,14 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from launcher.pod.gang.passes import complete
-from launcher.pod.gang.record import Record
-from launcher.pod.gang.volume import Below
-from tests.support.control_plane import ControlPlane
+from launcher.pod.gang.store.passes import complete
+from launcher.pod.gang.store.record import Record
+from launcher.pod.gang.store.volume import Below
+from tests.grounds.api.control_plane import ControlPlane
+from tests.grounds.api.nodes import node_of
 from tests.support.desks import CLAIM, Said, User
 from tests.support.gangs import Fault, gang
 from tests.support.launchers import STATUS_PORT
-from tests.support.nodes import node_of
 from tests.support.outcomes import DONE, is_done
 from tests.support.pods import JOB
 from tests.support.vectors import AT, FILES, RUNS, STATUSES, frames, has, index, lay, objects, told

@@ -8,14 +8,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from launcher.desk import paddle
 from launcher.desk.display import Line
-from launcher.desk.paddle import NotHere as NotHere
+from launcher.desk.rehearsal import paddle_env
+from launcher.desk.rehearsal.paddle_env import NotHere as NotHere
 
 
 def python() -> Path:
     """Return it, installed if need be."""
-    return paddle.python(Line(sys.stderr))
+    return paddle_env.python(Line(sys.stderr))
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
-from launcher.pod.gang import passes
-from launcher.pod.gang.volume import Below
+from launcher.pod.gang.store import passes
+from launcher.pod.gang.store.volume import Below
 from tests.support.gangs import Gang, gang
 from tests.support.pods import JOB
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from launcher.pod.gang.passes import directory_of
+from launcher.pod.gang.store.passes import directory_of
 from tests.soak.plans import (
     ALWAYS,
     FREEZE,

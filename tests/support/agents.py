@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from launcher.files.channel import Channel
-from launcher.files.counting import Count, Tell, nobody
-from launcher.files.problem import Broken
-from launcher.files.receiving import receive
-from launcher.files.sending import send
-from launcher.files.tree import Tree
+from launcher.transfer.channel import Channel
+from launcher.transfer.counting import Count, Tell, nobody
+from launcher.transfer.problem import Broken
+from launcher.transfer.receiving import receive
+from launcher.transfer.sending import send
+from launcher.transfer.tree import Tree
 
 
 class Child:

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped]  # comes with the kubernetes package, its stubs do not
 
-from tests.support.control_plane import ControlPlane
+from tests.grounds.api.control_plane import ControlPlane
 from tests.support.manifests import K8S
 
 CLAIM = {

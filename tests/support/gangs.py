@@ -23,8 +23,8 @@ from typing import Any, TypeVar
 
 import trustme
 
+from tests.grounds.api.scripted import ApiServer, serving
 from tests.support.account import IN_A_POD, LAY_OUT, need_mounts
-from tests.support.apiserver import ApiServer, serving
 from tests.support.launchers import STATUS_PORT, Launcher
 from tests.support.leftovers import check
 from tests.support.lives import LAUNCHER, Lives, need_namespace

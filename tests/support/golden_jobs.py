@@ -1,4 +1,4 @@
-"""Ten jobs that differ in all that a job can say, whose YAML is compared as text in tests/unit/golden.
+"""Ten jobs that differ in all that a job can say, whose YAML is compared as text in tests/unit/job/golden.
 
 python -m tests.support.golden_jobs      writes the texts anew: look at the difference before you keep it
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from launcher.job import CephFSVolume, PaddleJob, Volume
 
-GOLDEN = Path(__file__).parents[1] / "unit" / "golden"
+GOLDEN = Path(__file__).parents[1] / "unit" / "job" / "golden"
 IMAGE = "your-repo/paddle:mypaddle"
 CLAIM = Volume(mount_path="/home/jobpath", claim="mfs")
 EFS = {"driver": "efs.csi.aws.com", "volumeHandle": "fs-0123456789abcdef0"}

@@ -10,11 +10,11 @@ from pathlib import Path, PurePosixPath
 from types import FrameType
 from typing import Any
 
-from launcher.pod.gang.filing import Link
-from launcher.pod.gang.record import Record
-from launcher.pod.gang.volume import Below
-from launcher.pod.gang.words import Generation, Who
-from launcher.pod.settings import Role
+from launcher.pod.gang.protocol.messages import Generation, Who
+from launcher.pod.gang.store.record import Record
+from launcher.pod.gang.store.volume import Below
+from launcher.pod.settings.nouns import Role
+from launcher.safefs.small_file import Link
 
 KEY = "0b6f7c1e-2f1d-4a43-9b6f-3f3f5c0f9a11"
 JOB = "job"

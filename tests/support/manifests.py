@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]  # comes with the kubernetes package, its stubs do not
 
-from launcher.pod.settings import Settings
-from launcher.pod.variables import read
+from launcher.pod.settings.nouns import Settings
+from launcher.pod.settings.variables import read
 
 ROOT = Path(__file__).parents[2]
 K8S = ROOT / "k8s"

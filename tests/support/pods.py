@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from launcher.pod.settings import Settings
-from launcher.pod.variables import read
+from launcher.pod.settings.nouns import Settings
+from launcher.pod.settings.variables import read
 
 JOB = "paddle-cluster-job"
 UID = "5c1e3a5e-0000-4000-8000-000000000001"

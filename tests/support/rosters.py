@@ -8,8 +8,8 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from launcher.pod.discovery.gather import Rosters
-from launcher.pod.roster import Roster, Waiting
+from launcher.pod.peers.gather import Rosters
+from launcher.pod.peers.roster import Roster, Waiting
 from tests.support.waiting import wait_until
 
 

@@ -17,12 +17,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from launcher.pod.gang.metrics import Facts
-from launcher.pod.gang.serving import Patience
-from launcher.pod.gang.statuses import Statuses
-from launcher.pod.gang.views import Limits
-from launcher.pod.gang.words import Status, Who
-from launcher.pod.settings import Role
+from launcher.pod.gang.protocol.messages import Status, Who
+from launcher.pod.gang.protocol.state import Limits
+from launcher.pod.gang.status.loop import Statuses
+from launcher.pod.gang.status.metrics import Facts
+from launcher.pod.gang.status.server import Patience
+from launcher.pod.settings.nouns import Role
 from tests.support.waiting import wait_until
 
 LIMITS = Limits(lost=15, lease=10, wait=3, gather=60, regather=60)

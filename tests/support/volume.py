@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from launcher.pod.roster import Peer, Roster
-from launcher.pod.settings import Role, Settings
-from launcher.pod.shard import Shard, stage
-from launcher.pod.variables import read
+from launcher.pod.data.stage import Shard, stage
+from launcher.pod.peers.roster import Peer, Roster
+from launcher.pod.settings.nouns import Role, Settings
+from launcher.pod.settings.variables import read
 
 JOB = "job"
 BY_RANK = {f"{rank}/data/part": f"shard {rank}" for rank in range(3)}

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from launcher.pod.gang.leading import TRANSITIONS
+from launcher.pod.gang.protocol.leader import TRANSITIONS
 from launcher.pod.outcome import Code
-from launcher.pod.variables import known
+from launcher.pod.settings.variables import known
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(

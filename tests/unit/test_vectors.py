@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]  # comes with the kubernetes package, its stubs do not
 
-from launcher.desk.gangs import Gang, first_failure, of
-from launcher.desk.seen import Pod, in_order, job, pod
-from launcher.pod.gang.wire import (
+from launcher.desk.jobs.job_state import Pod, in_order, job, pod
+from launcher.desk.jobs.lookup import Gang, first_failure, of
+from launcher.pod.gang.protocol.codec import (
     decode,
     decode_generation,
     decode_verdict,
@@ -19,8 +19,8 @@ from launcher.pod.gang.wire import (
     encode_generation,
     encode_verdict,
 )
-from launcher.pod.gang.words import Phase, Stage, Status
-from launcher.pod.settings import Role
+from launcher.pod.gang.protocol.messages import Phase, Stage, Status
+from launcher.pod.settings.nouns import Role
 from launcher.report.reading import read
 from launcher.report.sentence import Sentence, sentence
 from launcher.report.story import Story, tell

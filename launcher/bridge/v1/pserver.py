@@ -8,7 +8,7 @@ from pathlib import Path
 from launcher.bridge import config as configs
 from launcher.bridge.engine import Session
 from launcher.bridge.servers import check_port
-from launcher.bridge.v1 import doors, seat
+from launcher.bridge.v1 import extra_ports, seat
 from launcher.bridge.v1.flags import Flags
 from launcher.bridge.v1.log import Log
 
@@ -25,7 +25,7 @@ def serve(flags: Flags, log: Log) -> None:
     others = range(flags.port + 1, flags.last_port + 1)
     for port in others:
         check_port(f"{endpoint.rpartition(':')[0]}:{port}")
-    open_beside = doors.beside(endpoint, others)
+    open_beside = extra_ports.beside(endpoint, others)
     log.tell(f"pserver {place.rank} of {len(place.pservers)} serves {place.trainers} trainers at {endpoint}")
     session.serve()
     if open_beside:

@@ -14,10 +14,10 @@ from launcher.bridge import parts, passes
 from launcher.bridge.config import Config, Network
 from launcher.bridge.engine import Session, hold_finite
 from launcher.bridge.failure import SETTINGS, Failure
-from launcher.bridge.v1 import course, names, seat
-from launcher.bridge.v1.course import Course, Sums
+from launcher.bridge.v1 import names, pass_stats, seat
 from launcher.bridge.v1.flags import Flags
 from launcher.bridge.v1.log import Log
+from launcher.bridge.v1.pass_stats import Course, Sums
 
 
 def train(flags: Flags, log: Log) -> None:
@@ -93,7 +93,7 @@ class Training:
                 told = f"avg_abs_val={abs(values).mean():.6g} max_val={abs(values).max():.6g}"
                 log.tell(f" Para={names.v1_name(name)} {told}")
         if _due(batch, flags.test_period) and self.config.tests:
-            log.tell(course.tested(self._held_out(), self.course.evaluators))
+            log.tell(pass_stats.tested(self._held_out(), self.course.evaluators))
 
     def _test(self, number: int) -> None:
         """Tell the cost of all trainers' held-out samples together, while none of them learns."""
@@ -101,8 +101,8 @@ class Training:
         here.share("held-out", [mine.samples, *mine.sums])
         here.barrier(f"held-out-{number}")
         found = [here.get("held-out", rank=rank) for rank in range(self.session.place.trainers)]
-        every = course.together([Sums(samples, tuple(sums)) for samples, *sums in found])
-        self.log.tell(course.tested(every, self.course.evaluators))
+        every = pass_stats.together([Sums(samples, tuple(sums)) for samples, *sums in found])
+        self.log.tell(pass_stats.tested(every, self.course.evaluators))
         if every.samples:
             hold_finite("the test cost", every.means[0], f"after pass {number}")
             here.progress(pass_=number, test_cost=every.means[0])

@@ -6,8 +6,8 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from launcher.desk.arguments import WrongUsage
-from launcher.desk.opening import Desk
-from launcher.desk.pfs import paths, places
+from launcher.desk.files import paths, places
+from launcher.desk.session import Desk
 
 EXAMPLES = """\
   paddlectl cp my-data /pfs/datacenter1/home/me/           the directory: /pfs/datacenter1/home/me/my-data
@@ -26,7 +26,7 @@ def arguments(parser: ArgumentParser) -> None:
 def run(given: Namespace, desk: Desk) -> int:
     """Upload or download."""
     places.copies()
-    from launcher.desk.pfs import copying
+    from launcher.desk.files import copy
 
     up = paths.is_remote(given.dest)
     if up == paths.is_remote(given.src):
@@ -37,8 +37,8 @@ def run(given: Namespace, desk: Desk) -> int:
         here = Path.cwd()
         source = paths.source(given.src, str(here))
         desk, (target,) = places.found(desk, (given.dest,))
-        copying.upload(desk, here, source, paths.written(target))
+        copy.upload(desk, here, source, paths.written(target))
     else:
         desk, (there,) = places.found(desk, (given.src,))
-        copying.download(desk, there, given.dest)
+        copy.download(desk, there, given.dest)
     return 0

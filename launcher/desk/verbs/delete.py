@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from launcher.desk import jobs, registries
-from launcher.desk.opening import Desk
-from launcher.desk.problem import Problem
+from launcher.desk.errors import Problem
+from launcher.desk.jobs import control, registries
+from launcher.desk.session import Desk
 
 EXAMPLES = """\
   paddlectl delete registry                says which there are
@@ -27,5 +27,5 @@ def run(given: Namespace, desk: Desk) -> int:
         return 0
     if not given.name:
         raise Problem("delete job: expected the job's name; `paddlectl get jobs` lists what there is")
-    desk.voice.note(jobs.kill(given.name, desk, remove=True))
+    desk.voice.note(control.kill(given.name, desk, remove=True))
     return 0

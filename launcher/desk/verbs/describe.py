@@ -7,11 +7,11 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from typing import Any
 
-from launcher.desk import gangs, pages
-from launcher.desk.gangs import Gang
-from launcher.desk.opening import Desk
-from launcher.desk.problem import Problem
-from launcher.desk.seen import Pod
+from launcher.desk.errors import Problem
+from launcher.desk.jobs import describe, lookup
+from launcher.desk.jobs.job_state import Pod
+from launcher.desk.jobs.lookup import Gang
+from launcher.desk.session import Desk
 
 Json = dict[str, Any]
 
@@ -26,13 +26,13 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(given: Namespace, desk: Desk) -> int:
     """Show the job, its gang, its pods and what happened to them."""
-    gang = gangs.found(desk.api, given.job)
-    pods = gangs.pods(desk.api, given.job)
-    desk.voice.out(pages.job(gang, desk.api.namespace))
-    desk.voice.out(pages.gang(_gang(desk, pods)))
-    desk.voice.out(pages.pods(pods))
-    desk.voice.out(pages.failures(pods))
-    desk.voice.out(pages.events(_events(desk, gang, pods)))
+    gang = lookup.found(desk.api, given.job)
+    pods = lookup.pods(desk.api, given.job)
+    desk.voice.out(describe.job(gang, desk.api.namespace))
+    desk.voice.out(describe.gang(_gang(desk, pods)))
+    desk.voice.out(describe.pods(pods))
+    desk.voice.out(describe.failures(pods))
+    desk.voice.out(describe.events(_events(desk, gang, pods)))
     return 0
 
 

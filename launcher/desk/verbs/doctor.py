@@ -6,16 +6,19 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from launcher.desk import checks, datacenters, gangs, kinds, submitting
-from launcher.desk.checks import Finding
-from launcher.desk.datacenters import Datacenter
-from launcher.desk.opening import Desk
-from launcher.desk.problem import Problem, Refused
-from launcher.desk.registries import listed
+from launcher.desk.config import datacenters
+from launcher.desk.config.datacenters import Datacenter
+from launcher.desk.doctor import checks
+from launcher.desk.doctor.checks import Finding
+from launcher.desk.errors import Problem, Refused
+from launcher.desk.jobs import lookup, submit
+from launcher.desk.jobs.registries import listed
+from launcher.desk.session import Desk
 from launcher.job import PaddleJob
+from launcher.kube import kinds
 
 if TYPE_CHECKING:
-    from launcher.desk.api import Api
+    from launcher.desk.jobs.api_calls import Api
 
 GREEN, RED = 2, 5
 EXAMPLES = """\
@@ -41,11 +44,11 @@ def run(given: Namespace, desk: Desk) -> int:
 
 
 def _findings(desk: Desk, job: str) -> Iterator[Finding]:
-    from launcher.desk import probing  # 0.2 s, which help does without
+    from launcher.desk.doctor import probe  # 0.2 s, which help does without
 
     api, datacenter = desk.api, desk.datacenter
     if job:
-        gangs.found(api, job)
+        lookup.found(api, job)
     yield checks.rights(_refused(api), api.namespace)
     yield _pods(api, datacenter)
     yield _looked("dns", lambda: checks.dns(api.dns()))
@@ -57,9 +60,9 @@ def _findings(desk: Desk, job: str) -> Iterator[Finding]:
     yield _looked("quota", lambda: checks.quota(api.listed("ResourceQuota")))
     yield _looked("image", lambda: checks.registries(each.name for each in listed(api)))
     yield _looked("shm", lambda: checks.shm(api.listed("Pod", f"{kinds.OURS},{kinds.JOB}")))
-    yield from probing.findings(desk)
+    yield from probe.findings(desk)
     if job:
-        yield _looked("shards", lambda: probing.shards(desk, job))
+        yield _looked("shards", lambda: probe.shards(desk, job))
 
 
 def _refused(api: Api) -> Iterator[tuple[str, str, str]]:
@@ -86,7 +89,7 @@ def _pods(api: Api, datacenter: Datacenter) -> Finding:
         restricted=datacenters.restricted(datacenter),
     )
     try:
-        submitting.dry_pod(api, job.manifests()[0])
+        submit.dry_pod(api, job.manifests()[0])
     except Problem as problem:
         return checks.pods(str(problem), api.namespace)
     return checks.pods("", api.namespace)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from launcher.desk.opening import Desk
-from launcher.desk.pfs import paths
-from launcher.desk.problem import Problem
+from launcher.desk.errors import Problem
+from launcher.desk.files import paths
+from launcher.desk.session import Desk
 from launcher.desk.verbs import cp
 
 EXAMPLES = """\

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from launcher.desk.arguments import top
-from launcher.desk.opening import Desk
+from launcher.desk.session import Desk
 
 EXAMPLES = "  paddlectl flags"
 

@@ -7,10 +7,11 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from launcher.desk import gangs, kinds, registries, seen, tables
 from launcher.desk.arguments import WrongUsage, flag
-from launcher.desk.opening import Desk
-from launcher.desk.watching import changes
+from launcher.desk.jobs import job_state, lookup, registries, tables
+from launcher.desk.jobs.watch import changes
+from launcher.desk.session import Desk
+from launcher.kube import kinds
 
 Json = dict[str, Any]
 
@@ -51,7 +52,7 @@ def run(given: Namespace, desk: Desk) -> int:
     if given.w and (given.what in ("registry", "quota") or given.o in ("json", "yaml")):
         raise WrongUsage("paddlectl get: -w watches jobs and workers, as tables")
     if given.what == "workers":
-        gangs.found(desk.api, given.name)
+        lookup.found(desk.api, given.name)
     if given.o in ("json", "yaml"):
         return _whole(given, desk)
     if given.w:
@@ -67,16 +68,16 @@ def run(given: Namespace, desk: Desk) -> int:
 
 def leads(found: Iterator[Json]) -> Iterator[Json]:
     """Yield the Jobs that stand for a whole job."""
-    return (each for each in found if seen.SPEC in (each["metadata"].get("annotations") or {}))
+    return (each for each in found if job_state.SPEC in (each["metadata"].get("annotations") or {}))
 
 
 def _jobs(given: Namespace, desk: Desk) -> Iterator[str]:
     for number, found in enumerate(leads(desk.api.listed("Job", kinds.OURS))):
-        yield tables.job(number, seen.job(found), wide=bool(given.o))
+        yield tables.job(number, job_state.job(found), wide=bool(given.o))
 
 
 def _workers(given: Namespace, desk: Desk) -> Iterator[str]:
-    for pod in gangs.pods(desk.api, given.name):
+    for pod in lookup.pods(desk.api, given.name):
         yield tables.worker(pod, wide=bool(given.o))
 
 
@@ -126,9 +127,9 @@ def _watch(given: Namespace, desk: Desk) -> int:
     shown: set[str] = set()
     for objects in changes(desk.api, kind, selector, every=45, tell=desk.voice.note):
         if workers:
-            rows = [tables.worker(pod, wide=wide) for pod in seen.in_order(map(seen.pod, objects))]
+            rows = [tables.worker(pod, wide=wide) for pod in job_state.in_order(map(job_state.pod, objects))]
         else:
-            rows = [tables.job(at, seen.job(each), wide=wide) for at, each in enumerate(leads(iter(objects)))]
+            rows = [tables.job(at, job_state.job(each), wide=wide) for at, each in enumerate(leads(iter(objects)))]
         for row in rows:
             if row not in shown:
                 desk.voice.out(row)

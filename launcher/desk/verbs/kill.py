@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from launcher.desk import jobs
 from launcher.desk.arguments import flag
-from launcher.desk.opening import Desk
+from launcher.desk.jobs import control
+from launcher.desk.session import Desk
 
 EXAMPLES = """\
   paddlectl kill my-job          its pods end; the job stays in the list
@@ -21,5 +21,5 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(given: Namespace, desk: Desk) -> int:
     """Stop the job."""
-    desk.voice.note(jobs.kill(given.job, desk, remove=given.rm))
+    desk.voice.note(control.kill(given.job, desk, remove=given.rm))
     return 0

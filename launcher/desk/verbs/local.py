@@ -6,17 +6,17 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from launcher.desk import example
 from launcher.desk.arguments import flag, whole
-from launcher.desk.example import Example
-from launcher.desk.opening import Desk
-from launcher.desk.problem import Problem
-from launcher.desk.rehearsal import JOB
+from launcher.desk.errors import Problem
+from launcher.desk.rehearsal import example
+from launcher.desk.rehearsal.example import Example
+from launcher.desk.rehearsal.rehearsal import JOB
+from launcher.desk.session import Desk
 from launcher.desk.verbs import submit
 from launcher.job import PaddleJob, Volume
 
 if TYPE_CHECKING:
-    from launcher.desk.local import Place
+    from launcher.desk.rehearsal.local import Place
 
 MOST = 100
 EXAMPLES = """\
@@ -40,15 +40,15 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(given: Namespace, desk: Desk) -> int:
     """Rehearse; the code is 0, or that of the pod that failed first."""
-    from launcher.desk import ground, local
     from launcher.desk.display import Line
+    from launcher.desk.rehearsal import local, workspace
 
     def demo(line: Line) -> Example:
         return local.demo(Path.cwd(), line, stand_in=given.stand_in)
 
     def mine(_: Line) -> Example:
         chosen = example.submitted(job, Path(job.trainer_package_path))
-        ground.check_example(chosen)
+        workspace.check_example(chosen)
         return chosen
 
     if not (given.entry or given.topology or given.package):
@@ -86,7 +86,7 @@ def described(given: Namespace) -> PaddleJob:
 
 
 def _place(given: Namespace, directory: str, job: str, pods: int) -> Place:
-    from launcher.desk.local import Place
+    from launcher.desk.rehearsal.local import Place
 
     where = Path(given.directory or f"build/{directory}").resolve()
     return Place(directory=where, pods=pods, port=given.port, keep=given.keep, job=job)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from launcher.desk import jobs
 from launcher.desk.arguments import flag, seconds, whole
-from launcher.desk.opening import Desk
+from launcher.desk.jobs import control
+from launcher.desk.session import Desk
 
 EXAMPLES = """\
   paddlectl logs my-job
@@ -27,5 +27,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(given: Namespace, desk: Desk) -> int:
     """Print logs of the job."""
-    jobs.logs(given.job, desk, follow=given.f, role=given.role, worker=given.worker, tail=given.n, since=given.since)
+    control.logs(
+        given.job, desk, follow=given.f, role=given.role, worker=given.worker, tail=given.n, since=given.since
+    )
     return 0

@@ -6,9 +6,9 @@ import time
 from argparse import ArgumentParser, Namespace
 
 from launcher.desk.arguments import flag
-from launcher.desk.opening import Desk
-from launcher.desk.pfs import places
-from launcher.files.names import shown
+from launcher.desk.files import places
+from launcher.desk.session import Desk
+from launcher.transfer.names import shown
 
 EXAMPLES = """\
   paddlectl ls                             the home in the current datacenter
@@ -26,9 +26,9 @@ def run(given: Namespace, desk: Desk) -> int:
     """List files."""
     home = f"/pfs/{desk.datacenter.name}/home/{desk.datacenter.username}" if not given.path else ""
     desk, found = places.found(desk, given.path or [home])
-    from launcher.desk.pfs import looking
+    from launcher.desk.files import list
 
-    for place, rows in looking.listed(desk, found):
+    for place, rows in list.listed(desk, found):
         if len(found) > 1:
             desk.voice.out(f"{shown(place.told)}:\n")
         for row in rows:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from launcher.desk.opening import Desk
-from launcher.desk.pfs import paths, places
+from launcher.desk.files import paths, places
+from launcher.desk.session import Desk
 
 EXAMPLES = "  paddlectl mkdir /pfs/datacenter1/home/me/data/train      with those above it, where they are not there"
 
@@ -19,7 +19,7 @@ def run(given: Namespace, desk: Desk) -> int:
     """Make directories."""
     desk, found = places.found(desk, given.path)
     wanted = [paths.written(each) for each in found]
-    from launcher.desk.pfs import looking
+    from launcher.desk.files import list
 
-    looking.made(desk, wanted)
+    list.made(desk, wanted)
     return 0

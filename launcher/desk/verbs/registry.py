@@ -6,10 +6,10 @@ import getpass
 import sys
 from argparse import ArgumentParser, Namespace
 
-from launcher.desk import registries
 from launcher.desk.arguments import flag
-from launcher.desk.opening import Desk
-from launcher.desk.problem import Problem
+from launcher.desk.errors import Problem
+from launcher.desk.jobs import registries
+from launcher.desk.session import Desk
 
 EXAMPLES = """\
   paddlectl registry -name mine -username me -server registry.example.com      asks for the password

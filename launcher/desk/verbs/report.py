@@ -5,9 +5,9 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from launcher.desk import gangs, volume
 from launcher.desk.arguments import flag
-from launcher.desk.opening import Desk
+from launcher.desk.jobs import lookup, volume
+from launcher.desk.session import Desk
 
 EXAMPLES = "  paddlectl report my-job                  my-job.html\n  paddlectl report my-job -o page.html"
 
@@ -20,6 +20,6 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(given: Namespace, desk: Desk) -> int:
     """Make the page."""
-    gang = gangs.found(desk.api, given.job)
+    gang = lookup.found(desk.api, given.job)
     volume.report(desk, gang, Path(given.o or f"{gang.name}.html"))
     return 0

@@ -5,9 +5,9 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from launcher.desk.arguments import flag
-from launcher.desk.opening import Desk
-from launcher.desk.pfs import paths, places
-from launcher.desk.problem import Problem
+from launcher.desk.errors import Problem
+from launcher.desk.files import paths, places
+from launcher.desk.session import Desk
 
 EXAMPLES = """\
   paddlectl rm /pfs/datacenter1/home/me/data/old.txt
@@ -27,7 +27,7 @@ def run(given: Namespace, desk: Desk) -> int:
     for each in wanted:
         if not each.path:
             raise Problem(f"{each.told} is your home itself, which is not removed: name what is in it")
-    from launcher.desk.pfs import looking
+    from launcher.desk.files import list
 
-    looking.removed(desk, wanted, all_of_it=given.r)
+    list.removed(desk, wanted, all_of_it=given.r)
     return 0

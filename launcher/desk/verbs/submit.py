@@ -5,11 +5,12 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from launcher.desk import datacenters, jobs, submitting, volume
 from launcher.desk.arguments import flag, whole
-from launcher.desk.datacenters import Datacenter
-from launcher.desk.opening import Desk
-from launcher.desk.problem import Problem
+from launcher.desk.config import datacenters
+from launcher.desk.config.datacenters import Datacenter
+from launcher.desk.errors import Problem
+from launcher.desk.jobs import control, submit, volume
+from launcher.desk.session import Desk
 from launcher.job import PaddleJob
 
 EXAMPLES = """\
@@ -56,18 +57,18 @@ def run(given: Namespace, desk: Desk) -> int:
         desk.voice.out(_dry(job, desk, replace=given.replace))
         return 0
     if local:
-        submitting.checked(job, desk, replace=given.replace)  # or a job that is refused leaves its package there
+        submit.checked(job, desk, replace=given.replace)  # or a job that is refused leaves its package there
         home = f"/pfs/{desk.datacenter.name}/home/{desk.datacenter.username}"
         volume.upload(desk, local, f"{home}/jobs/{job.job_name}/package")
-    done = jobs.submit(job, desk, replace=given.replace)
+    done = control.submit(job, desk, replace=given.replace)
     name = done["name"]
     desk.voice.note(
         f"job {name} is submitted to {done['namespace']}: {job.trainers} trainers, {job.pservers} pservers; "
         f"`paddlectl logs -f {name}` shows what they write"
     )
     if given.follow:
-        jobs.logs(name, desk, follow=True)
-        jobs.wait(name, desk)
+        control.logs(name, desk, follow=True)
+        control.wait(name, desk)
     return 0
 
 
@@ -129,6 +130,6 @@ def _dry(job: PaddleJob, desk: Desk, *, replace: bool) -> str:
     except Problem as problem:
         desk.voice.note(f"not checked by a cluster: {problem}")
         return str(job)
-    text = jobs.dry_run(job, desk, replace=replace)
+    text = control.dry_run(job, desk, replace=replace)
     desk.voice.note(f"{api.host} would take it; all but the first is sent with that one as its owner")
     return text

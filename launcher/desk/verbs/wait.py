@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from launcher.desk import jobs
 from launcher.desk.arguments import flag, seconds
-from launcher.desk.opening import Desk
-from launcher.desk.waiting import UNTIL
+from launcher.desk.jobs import control
+from launcher.desk.jobs.wait import UNTIL
+from launcher.desk.session import Desk
 
 EXAMPLES = """\
   paddlectl wait my-job                                 until it is complete; 1 and why, where it is not to be
@@ -23,5 +23,5 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(given: Namespace, desk: Desk) -> int:
     """Wait."""
-    jobs.wait(given.job, desk, until=getattr(given, "for"), timeout=given.timeout)
+    control.wait(given.job, desk, until=getattr(given, "for"), timeout=given.timeout)
     return 0

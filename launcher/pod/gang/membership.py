@@ -12,19 +12,19 @@ from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar
 
-from launcher.pod.events import Tell
-from launcher.pod.gang.following import Orders, Run
-from launcher.pod.gang.lookout import Lookout
-from launcher.pod.gang.metrics import Facts
-from launcher.pod.gang.station import Station
-from launcher.pod.gang.views import Brood
-from launcher.pod.gang.words import Generation, Marks, Verdict
+from launcher.pod.gang.node import Station
+from launcher.pod.gang.protocol.follower import Orders, Run
+from launcher.pod.gang.protocol.messages import Generation, Marks, Verdict
+from launcher.pod.gang.protocol.state import Brood
+from launcher.pod.gang.status.metrics import Facts
 from launcher.pod.inbox import Inbox
+from launcher.pod.log import Tell
 from launcher.pod.outcome import Code, Decided, GangError, JoinError, LauncherError, Outcome, Stopped
-from launcher.pod.plan import Resume
-from launcher.pod.policy import Cause, Wish, soonest
-from launcher.pod.roster import Roster, Waiting
-from launcher.pod.settings import Role, Settings
+from launcher.pod.peers.roster import Roster, Waiting
+from launcher.pod.peers.watch import Lookout
+from launcher.pod.programs.plan import Resume
+from launcher.pod.programs.policy import Cause, Wish, soonest
+from launcher.pod.settings.nouns import Role, Settings
 
 Result = TypeVar("Result")
 

@@ -3,10 +3,10 @@
 import os
 import signal
 
-from launcher.pod import supervise
 from launcher.pod.inbox import Inbox
-from launcher.pod.settings import Role
-from launcher.pod.supervise import Start
+from launcher.pod.programs import supervise
+from launcher.pod.programs.supervise import Start
+from launcher.pod.settings.nouns import Role
 
 HARMLESS = {"SIGCHLD", "SIGCONT", "SIGURG", "SIGWINCH", "SIGSTOP", "SIGTSTP", "SIGTTIN", "SIGTTOU"}
 inbox = Inbox()

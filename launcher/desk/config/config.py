@@ -1,0 +1,186 @@
+"""The configuration at the desk, ~/.paddle/config: what it says of datacenters, and what is wrong in it.
+
+Pure but for `read`. No message shows a value that could be a secret.
+"""
+
+from __future__ import annotations
+
+import difflib
+import ipaddress
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from launcher.desk.config.datacenters import Config, Datacenter, Storage
+from launcher.desk.errors import Problem
+
+KNOWN = (
+    "name", "username", "password", "endpoint", "context", "certificate-authority", "namespace", "volume", "public",
+    "image",
+)  # fmt: skip
+KINDS = ("claim", "hostPath", "nfs", "csi")
+# What may stand in a path below /pfs; a user's name is an address as a rule.
+NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.@+]{0,100}[A-Za-z0-9])?")
+
+
+def place(environ: Mapping[str, str], home: Path) -> Path:
+    """Return where the configuration is; the same below a Windows user's directory."""
+    return Path(environ.get("PADDLE_CONFIG") or home / ".paddle" / "config")
+
+
+def read(path: Path, *, needed: bool, tell: Callable[[str], None]) -> Config:
+    """Return the configuration in a file, and tell where others may read it; one that is not there is empty."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        if needed:
+            raise Problem(
+                f"{path} is not there: expected the configuration that -config or PADDLE_CONFIG names"
+            ) from None
+        return Config(where=str(path))
+    except (OSError, ValueError) as error:
+        raise Problem(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is not a text'}") from None
+    if os.name == "posix" and mode & (stat.S_IRGRP | stat.S_IROTH) and "password" in text:
+        tell(f"{path} can be read by others, and a password is in it: say `chmod 600 {path}`")
+    return parsed(text, str(path))
+
+
+def parsed(text: str, where: str) -> Config:
+    """Return what a configuration says, or every problem in it at once."""
+    whole = _yaml(text, where)
+    if whole is None:
+        return Config(where=where)
+    if not isinstance(whole, dict) or not isinstance(whole.get("datacenters") or [], list):
+        raise Problem(f"{where}: expected a list `datacenters:` and a line `current-datacenter:`")
+    rows = whole.get("datacenters") or []
+    problems = [*_strange(whole, ("datacenters", "current-datacenter"), "it")]
+    found = tuple(_datacenter(row, f"datacenter {at}", problems) for at, row in enumerate(rows, 1))
+    names = [each.name for each in found]
+    problems += [
+        f"two datacenters are called {name!r}" for name in sorted(set(names)) if names.count(name) > 1 and name
+    ]
+    current = _text(whole, "current-datacenter", "it", problems)
+    if problems:
+        raise Problem(f"{where}: " + f"\n{where}: ".join(problems))
+    return Config(datacenters=found, current=current, where=where)
+
+
+def _yaml(text: str, where: str) -> object:
+    import yaml  # type: ignore[import-untyped]  # comes with the kubernetes package, its stubs do not
+
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        # Its own words quote the line, and a password may be in that.
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        raise Problem(f"{where}{line}: this is not YAML; docs/paddlectl.md shows a configuration") from None
+    except (ValueError, RecursionError, OverflowError, TypeError, AttributeError, KeyError, IndexError):
+        raise Problem(f"{where}: a value in it is nothing that YAML knows; put it into quotes") from None
+
+
+def _datacenter(row: object, where: str, problems: list[str]) -> Datacenter:
+    if not isinstance(row, dict):
+        problems.append(f"{where}: expected `name:`, `endpoint:` or `context:`, and so on")
+        return Datacenter()
+    name = _text(row, "name", where, problems)
+    where = f"datacenter {name!r}" if name else where
+    problems.extend(_strange(row, KNOWN, where))
+    made = Datacenter(
+        name=name,
+        username=_text(row, "username", where, problems),
+        password=_text(row, "password", where, problems),
+        endpoint=_text(row, "endpoint", where, problems).rstrip("/"),
+        context=_text(row, "context", where, problems),
+        authority=_text(row, "certificate-authority", where, problems),
+        namespace=_text(row, "namespace", where, problems),
+        image=_text(row, "image", where, problems),
+        volume=_storage(row.get("volume"), f"{where}: volume", problems),
+        public=_storage(row.get("public"), f"{where}: public", problems),
+    )
+    problems.extend(f"{where}: {told}" for told in _wrong_with(made))
+    return made
+
+
+def _wrong_with(made: Datacenter) -> Iterator[str]:
+    if not NAME.fullmatch(made.name) or ".." in made.name:
+        yield f"name: {made.name!r}: expected letters, digits, - and . (it is a directory's name, /pfs/<name>)"
+    if bool(made.endpoint) == bool(made.context):
+        yield "expected one of `endpoint:` (a Kubernetes API server) and `context:` (of the kubeconfig)"
+    if made.endpoint:
+        yield from _wrong_endpoint(made.endpoint)
+        if not made.password:
+            yield "`endpoint:` goes with `password:`, a bearer token"
+    if not made.password.isascii() or not made.password.isprintable():
+        yield "password: expected a bearer token in one line"
+    if made.volume and not made.username:
+        yield "`volume:` goes with `username:`: it is the home at /pfs/<datacenter>/home/<username>"
+    if made.username and (not NAME.fullmatch(made.username) or ".." in made.username):
+        yield "username: expected letters, digits and - _ . @ +, as it is a directory's name"
+
+
+def _wrong_endpoint(endpoint: str) -> Iterator[str]:
+    try:
+        url = urlsplit(endpoint)
+        host, _ = url.hostname or "", url.port
+    except ValueError:
+        host = ""
+    if not host or url.scheme not in ("http", "https") or url.username or url.password or url.query or url.fragment:
+        yield "endpoint: expected a Kubernetes API server's address, such as https://10.0.0.1:6443"
+    elif url.scheme == "http" and not _is_loopback(host):
+        yield f"endpoint: http://{host} would send the token in the clear: say https:// (http: loopback alone)"
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _storage(value: object, where: str, problems: list[str]) -> Storage | None:
+    if value is None:
+        return None
+    said = [kind for kind in KINDS if value.get(kind)] if isinstance(value, dict) else []
+    if not isinstance(value, dict) or len(said) != 1:
+        problems.append(
+            f"{where}: expected one of {{claim: NAME}}, {{hostPath: /dir}}, {{nfs: server:/dir}} and {{csi: ...}}"
+        )
+        return None
+    problems.extend(_strange(value, (*KINDS, "path"), where))
+    path = _text(value, "path", where, problems).strip("/")
+    if ".." in path.split("/"):
+        problems.append(f"{where}: path: expected a directory below its top, without `..`")
+    csi = value.get("csi") or {}
+    if not isinstance(csi, dict):
+        problems.append(f"{where}: csi: expected `driver:`, `volumeHandle:` and so on")
+        csi = {}
+    claim, host, nfs = (_text(value, kind, where, problems) for kind in KINDS[:3])
+    return Storage(claim=claim, host_path=host, nfs=nfs, csi=csi, path=path)
+
+
+def _text(row: Mapping[object, object], key: str, where: str, problems: list[str]) -> str:
+    value = row.get(key)
+    if value is None:
+        return ""
+    # A name such as 123 is a number to YAML.
+    text = str(value) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else ""
+    if not text or not text.isprintable():
+        problems.append(f"{where}: {key}: expected a text" + (" (put it into quotes)" if value else ""))
+        return ""
+    return text
+
+
+def _strange(row: Mapping[object, object], known: tuple[str, ...], where: str) -> Iterator[str]:
+    for key in row:
+        if key not in known:
+            near = difflib.get_close_matches(str(key)[:40], known, 1)
+            # What looks like a long word may be a secret on the wrong side of the colon.
+            shown = f"{key!r}" if near else "a word"
+            yield f"{where} has {shown} that is not known" + (
+                f": did you mean {near[0]!r}?" if near else f"; known: {', '.join(known)}"
+            )

@@ -1,0 +1,92 @@
+"""Datacenters: which of them is meant, and what one gives to a job, the volumes behind /pfs.
+
+No I/O here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from launcher.desk.errors import Problem
+from launcher.job.volumes import Volume
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Storage:
+    """A directory that pods can mount: one of four kinds, and the path below its top."""
+
+    claim: str = ""
+    host_path: str = ""
+    nfs: str = ""
+    csi: Mapping[str, object] = field(default_factory=dict)
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Datacenter:
+    """A cluster and who uses it; without a name it is the kubeconfig's current context."""
+
+    name: str = ""
+    username: str = ""
+    password: str = field(default="", repr=False)
+    endpoint: str = ""
+    context: str = ""
+    authority: str = ""
+    namespace: str = ""
+    image: str = ""
+    volume: Storage | None = None
+    public: Storage | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """All datacenters, and the name of the current one."""
+
+    datacenters: tuple[Datacenter, ...] = ()
+    current: str = ""
+    where: str = ""
+
+
+def chosen(config: Config, name: str) -> Datacenter:
+    """Return the datacenter of a name, else the current one; without any, what the kubeconfig says."""
+    wanted = name or config.current
+    if not wanted:
+        if len(config.datacenters) > 1:
+            known = ", ".join(each.name for each in config.datacenters)
+            raise Problem(f"{config.where} has no current-datacenter: expected one of {known}, or -datacenter NAME")
+        return config.datacenters[0] if config.datacenters else Datacenter()
+    for each in config.datacenters:
+        if each.name == wanted:
+            return each
+    known = ", ".join(each.name for each in config.datacenters) or "none"
+    raise Problem(f"datacenter {wanted!r} is not in {config.where}: there is {known}")
+
+
+def volumes(datacenter: Datacenter) -> tuple[Volume, ...]:
+    """Return the volumes of a job in this datacenter, the user's own first."""
+    top = f"/pfs/{datacenter.name}"
+    found: list[Volume] = []
+    if datacenter.volume:
+        homes = (f"{top}/home/{datacenter.username}", f"{top}/user/{datacenter.username}")
+        found += [_volume(datacenter.volume, home, read_only=False) for home in homes]
+    if datacenter.public:
+        found += [_volume(datacenter.public, place, read_only=True) for place in (f"{top}/public", "/pfs/public")]
+    return tuple(found)
+
+
+def restricted(datacenter: Datacenter) -> bool:
+    """Return whether the restricted pod security standard lets pods have these volumes."""
+    return not any(each and (each.host_path or each.nfs) for each in (datacenter.volume, datacenter.public))
+
+
+def _volume(storage: Storage, mount_path: str, *, read_only: bool) -> Volume:
+    return Volume(
+        mount_path=mount_path,
+        claim=storage.claim,
+        host_path=storage.host_path,
+        nfs=storage.nfs,
+        csi=dict(storage.csi),
+        sub_path=storage.path,
+        read_only=read_only,
+    )

@@ -1,0 +1,1 @@
+"""What `paddlectl doctor` looks at, and what it makes of it."""

@@ -1,0 +1,201 @@
+"""What `doctor` sees from within: two short-lived pods as jobs have them, on two nodes where there are two."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from launcher.desk.config import datacenters
+from launcher.desk.config.datacenters import Storage
+from launcher.desk.doctor import checks, probe_findings
+from launcher.desk.doctor.checks import Finding
+from launcher.desk.errors import Problem, Refused
+from launcher.desk.files import pod
+from launcher.desk.files.paths import Remote
+from launcher.desk.files.visit import had, registries, visit
+from launcher.desk.jobs import lookup, saved_output
+from launcher.desk.jobs.submit import gone, owned
+from launcher.desk.session import Desk
+from launcher.transfer.channel import Channel
+from launcher.transfer.frames import Frame, number
+
+Json = dict[str, Any]
+
+LABEL = "paddle-launcher/doctor"
+WHAT = "a pod of the doctor's"
+SEEN_WITHIN, NAMED_WITHIN = 30, 20  # seconds; a DNS server remembers for 5 that a name was not there
+NONE = Storage(claim="none")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """One pod, and the agent in it that answers questions."""
+
+    name: str
+    node: str
+    channel: Channel
+
+    def ask(self, kind: str, **head: object) -> Frame:
+        """Ask, and wait for the answer."""
+        self.channel.put(kind, b"", **head)
+        return self.channel.get("found")
+
+
+def findings(desk: Desk) -> tuple[Finding, ...]:
+    """Return what the pods saw; nothing of them is left, also where somebody says stop."""
+    image = desk.datacenter.image
+    if not image:
+        return (probe_findings.no_image(desk.datacenter.name or "the kubeconfig's context"),)
+    token = secrets.token_hex(4)
+    try:
+        with _probe(desk, token, 1) as first:
+            alone = _alone(first, image)
+            wrote = (_written(first),) if desk.datacenter.volume else ()
+            return (*alone, *wrote, *_beside(desk, token, first, shared=any(each.good for each in wrote)))
+    except Refused as refused:
+        return (_refused(refused),)
+    except Problem as problem:
+        return (probe_findings.no_pod(image, str(problem)),)
+
+
+def shards(desk: Desk, name: str) -> Finding:
+    """Return whether the shards of a job are as its trainers look for them."""
+    gang = lookup.found(desk.api, name)
+    output = saved_output.output(gang, desk.datacenter)
+    job = output.path.rpartition("/")[0]
+    with visit(desk, output, image=str(gang.lead.spec.get("image") or "")) as there, there.once() as channel:
+        top = _directories(channel, job)
+        by_rank = [int(each) for each in top if _is_rank(each) and "data" in _directories(channel, f"{job}/{each}")]
+        below = _directories(channel, f"{job}/data") if "data" in top else set()
+        under_data = [int(each) for each in below if _is_rank(each)]
+    return probe_findings.shards(f"{output.top}/{job}", gang.lead.wanted, by_rank=by_rank, under_data=under_data)
+
+
+def _refused(refused: Refused) -> Finding:
+    """Return that there is no right to look from within; another refusal is nobody's right."""
+    if refused.status != 403:
+        raise refused
+    return checks.unknown("pods", f"from within one: {refused.message}")
+
+
+def _alone(first: Probe, image: str) -> tuple[Finding, ...]:
+    machine = first.ask("machine")
+    return (
+        probe_findings.image(image, paddle=_plain(machine, "paddle"), command=_plain(machine, "command")),
+        probe_findings.shm(machine.number("shm")),
+    )
+
+
+def _written(first: Probe) -> Finding:
+    wrote = first.ask("write")
+    return probe_findings.written(_plain(wrote, "step"), _plain(wrote, "why"))
+
+
+def _beside(desk: Desk, token: str, first: Probe, *, shared: bool) -> tuple[Finding, ...]:
+    """Return what a second pod sees of the first one."""
+    try:
+        with _name(desk, token, first), _probe(desk, token, 2) as second:
+            seen = (_together(first, second),) if shared else ()
+            return (*seen, _named(second, token))
+    except Refused as refused:
+        return (_refused(refused),)
+    except Problem as problem:
+        return (probe_findings.no_second(str(problem)),)
+
+
+def _together(first: Probe, second: Probe) -> Finding:
+    saw = second.ask("look", seconds=SEEN_WITHIN)
+    return probe_findings.together(
+        (first.node, second.node),
+        seen=saw.flag("seen"),
+        milliseconds=saw.number("milliseconds"),
+        excluded=saw.flag("excluded"),
+        within=SEEN_WITHIN,
+    )
+
+
+def _named(second: Probe, token: str) -> Finding:
+    host = _called(token)
+    found = second.ask("resolve", host=host, count=2, seconds=NAMED_WITHIN)
+    return probe_findings.name(
+        host,
+        found.number("addresses"),
+        wanted=2,
+        why=_plain(found, "why"),
+        milliseconds=found.number("milliseconds"),
+    )
+
+
+@contextmanager
+def _probe(desk: Desk, token: str, count: int) -> Iterator[Probe]:
+    """Have a pod and an agent in it."""
+    storage = desk.datacenter.volume
+    made = manifest(
+        f"{_called(token)}-{count}", desk.datacenter.image, storage, pair=token,
+        restricted=datacenters.restricted(desk.datacenter), registries=registries(desk),
+    )  # fmt: skip
+    place = Remote(top=WHAT, path="", storage=storage or NONE, read_only=False, inside=True)
+    with had(desk, made, place, what=WHAT) as there, there.once() as channel:
+        node = desk.api.get("Pod", there.name)["spec"].get("nodeName", "")
+        channel.put("probe", directory=f".{_called(token)}")
+        yield Probe(name=there.name, node=node, channel=channel)
+        channel.put("over")
+        channel.get("done")
+
+
+@contextmanager
+def _name(desk: Desk, token: str, first: Probe) -> Iterator[None]:
+    """Have a headless Service; where nobody is left to remove it, it goes with the first pod."""
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": _called(token), "labels": {"app.kubernetes.io/managed-by": "paddle-launcher"}},
+        "spec": {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": {LABEL: token}},
+    }
+    try:
+        desk.api.create(owned(service, desk.api.get("Pod", first.name)))
+        yield
+    finally:
+        gone(desk.api, "Service", _called(token))
+
+
+def manifest(
+    name: str, image: str, storage: Storage | None, *, pair: str, restricted: bool, registries: tuple[str, ...]
+) -> Json:
+    """Return a pod with what jobs' pods have, not on the node of the other one if another can be had."""
+    made = pod.manifest(name, image, storage or NONE, read_only=False, restricted=restricted, registries=registries)
+    made["metadata"]["labels"][LABEL] = pair
+    spec = made["spec"]
+    if storage is None:
+        spec["volumes"][0] = {"name": "volume", "emptyDir": {}}
+    spec["volumes"].append({"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": str(probe_findings.SHM)}})
+    spec["containers"][0]["volumeMounts"].append({"name": "shm", "mountPath": "/dev/shm"})  # noqa: S108  # the pod's
+    apart = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {LABEL: pair}}}
+    preferred = [{"weight": 100, "podAffinityTerm": apart}]
+    spec["affinity"] = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
+    return made
+
+
+def _called(token: str) -> str:
+    return f"paddlectl-doctor-{token}"
+
+
+def _directories(channel: Channel, path: str) -> set[str]:
+    """Return the names of the directories in one."""
+    found = set()
+    channel.put("list", path=path)
+    while (frame := channel.get("listed", "done")).kind == "listed":
+        found |= {str(name) for name, kind, size, _ in frame.rows("rows", 4) if kind == "d" and number(size) >= 0}
+    return found
+
+
+def _is_rank(name: str) -> bool:
+    return name.isascii() and name.isdecimal() and len(name) < 7
+
+
+def _plain(frame: Frame, name: str) -> str:
+    """Return a text that an image's own programs may have written."""
+    return "".join(mark if mark.isprintable() else "?" for mark in frame.text(name))[:200]

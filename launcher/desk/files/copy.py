@@ -1,0 +1,128 @@
+"""Copies between this machine and a datacenter's volume, in both directions; what broke off is gone on with."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from launcher.desk.errors import Problem
+from launcher.desk.files.paths import Remote
+from launcher.desk.files.progress import Progress
+from launcher.desk.files.visit import ATTEMPTS, Visit, visit
+from launcher.desk.session import Desk
+from launcher.transfer.channel import Channel
+from launcher.transfer.counting import Count
+from launcher.transfer.names import shown
+from launcher.transfer.problem import Broken, Trouble
+from launcher.transfer.receiving import receive
+from launcher.transfer.sending import send
+from launcher.transfer.tree import Tree
+from launcher.transfer.writing import BUSY
+
+TOLD = 20  # of what is skipped or lost, by name
+HEARD = 5.0  # seconds, in which the agent of a connection that was lost hears of it, too
+
+
+def upload(desk: Desk, top: Path, source: tuple[str, str], target: Remote) -> None:
+    """Copy what is at a path below a directory of this machine, or all that is in it, to the volume."""
+    base, first = source
+    with _tree(top) as tree:
+        _need(tree, base, first)
+        progress = Progress(quiet=desk.voice.quiet)
+
+        def say(channel: Channel) -> Count:
+            tree.forget()
+            channel.put("receive", target=target.path, inside=target.inside or not target.path)
+            return send(tree, base, first, channel, progress)
+
+        with visit(desk, target) as made:
+            count = _through(made, say, progress)
+    _told(desk, count, progress, target.told)
+
+
+def download(desk: Desk, source: Remote, target: str) -> None:
+    """Copy what is at a place of the volume to this machine."""
+    top, name, inside = landing(target)
+    with _tree(top) as tree:
+        progress = Progress(quiet=desk.voice.quiet)
+        base, first = source.source
+
+        def say(channel: Channel) -> Count:
+            tree.forget()
+            channel.put("send", base=base, first=first)
+            return receive(tree, name, channel, progress, inside=inside)
+
+        with visit(desk, source) as made:
+            count = _through(made, say, progress)
+    _told(desk, count, progress, target)
+
+
+def landing(target: str) -> tuple[Path, str, bool]:
+    """Return the directory that is there, the path below it where files go, and whether they go into that."""
+    if ".." in target.split("/"):
+        raise Problem(f"{shown(target)}: `..` is not allowed in dest: change to the directory that it is in")
+    path = Path(target)
+    if path.is_dir():
+        return path, "", True
+    top = path.parent
+    while not top.is_dir():
+        if top.exists() or top.parent == top:
+            raise Problem(f"{shown(target)}: {shown(str(top))} is no directory")
+        top = top.parent
+    return top, path.relative_to(top).as_posix(), target.endswith("/")
+
+
+def _through(made: Visit, say: Callable[[Channel], Count], progress: Progress) -> Count:
+    """Copy; where the connection is lost, go on in the same pod."""
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            with made.speaking() as channel:
+                return say(channel)
+        except Broken as broken:
+            progress.clear()
+            if attempt == ATTEMPTS:
+                raise Problem(f"{broken}; say the same again, and it goes on from there") from None
+            made.desk.voice.note(f"{broken}; going on from there")
+        except Problem as problem:
+            progress.clear()
+            if attempt in (1, ATTEMPTS) or BUSY not in str(problem):
+                raise
+            time.sleep(HEARD)
+        except BaseException:
+            progress.clear()
+            raise
+    raise AssertionError  # the last attempt returns or raises
+
+
+def _told(desk: Desk, count: Count, progress: Progress, where: str) -> None:
+    progress.clear()
+    for sentence in count.skipped[: TOLD + 1]:  # the last of them says how many there are
+        desk.voice.warn(f"not copied: {shown(sentence)}")
+    if count.unfinished:
+        begun = f"{where}: {count.unfinished} of the files that were begun there are not whole"
+        desk.voice.warn(f"{begun}: copy them again, or the next copy after a day removes them")
+    if count.lost:
+        more = f"\nand {len(count.lost) - TOLD} more" if count.lost[TOLD:] else ""
+        raise Problem("\n".join(map(shown, count.lost[:TOLD])) + more)
+    desk.voice.note(progress.summary(count, where))
+
+
+def _tree(top: Path) -> Tree:
+    try:
+        return Tree(str(top))
+    except OSError as error:
+        raise Problem(f"{shown(str(top))}: {(error.strerror or str(error)).lower()}") from None
+
+
+def _need(tree: Tree, base: str, first: str) -> None:
+    """See that there is something to copy, before a pod is made for it."""
+    path = "/".join(filter(None, (base, first)))
+    try:
+        there = tree.status(path)
+        if there is not None and not first:
+            tree.directory(base)
+    except Trouble as trouble:
+        raise Problem(str(trouble)) from None
+    if there is None:
+        raise Problem(f"{shown(path)} is not here: expected a file or a directory below the current one")

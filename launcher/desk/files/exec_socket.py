@@ -1,0 +1,154 @@
+"""Standard input and output of a process in a pod, through one WebSocket: bytes both ways, on one thread.
+
+The `kubernetes` package's own client decodes what comes as text, and takes a lock and a copy for every frame.
+"""
+
+from __future__ import annotations
+
+import json
+import selectors
+import ssl
+import time
+from collections import deque
+from typing import TYPE_CHECKING
+
+from launcher.desk.files.frames import BINARY, CLOSE, ENDED, PING, PONG, STDERR, STDIN, STDOUT, Messages, frame
+from launcher.transfer.problem import Broken
+
+if TYPE_CHECKING:
+    import socket
+
+QUIET, SILENCE = 15.0, 300.0  # seconds without a byte: one is asked for, it is given up; a volume may be slow
+HELD = 1 << 20  # bytes that wait to be sent
+COME = 16 << 20  # bytes that may come while nobody asks
+READ = 256 << 10
+WORDS = 4096  # of standard error, the last ones
+WRITES, READS = selectors.EVENT_WRITE, selectors.EVENT_READ
+
+
+class Wire:
+    """Standard input and output of a process that is somewhere else."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        sock.setblocking(False)
+        self._socket = sock
+        self._ready = selectors.DefaultSelector()
+        self._ready.register(sock, READS)
+        self._messages = Messages()
+        self._out: deque[memoryview] = deque()
+        self._waiting = 0
+        self._come = bytearray()
+        self._heard = time.monotonic()
+        self._over = False
+        self.words = b""  # what the process wrote on standard error, and why it ended
+
+    def send(self, data: bytes) -> None:
+        """Send, and take what comes meanwhile; only so much waits to be sent."""
+        self._say(BINARY, bytes((STDIN,)), data)
+        while self._waiting > HELD:
+            self._step()
+        self._step(wait=False)
+
+    def arrived(self) -> bytes:
+        """Return what has come."""
+        come, self._come = bytes(self._come), bytearray()
+        return come
+
+    def receive(self) -> bytes:
+        """Wait for something to come; nothing means that the process has ended."""
+        while not self._come and not self._over:
+            self._step()
+        return self.arrived()
+
+    def flush(self) -> None:
+        """Send all that waits."""
+        while self._out and not self._over:
+            self._step()
+
+    def _say(self, kind: int, *parts: bytes) -> None:
+        said = frame(kind, *parts)
+        self._out.append(memoryview(said))
+        self._waiting += len(said)
+
+    def _step(self, *, wait: bool = True) -> None:
+        """Send and take what is possible now; to wait is to wait until something is."""
+        if self._over:
+            raise Broken(self.words.decode(errors="replace") or "the connection to the pod has ended")
+        moved = self._push()
+        moved = self._take() or moved
+        if moved or not wait:
+            return
+        wanted = (READS if len(self._come) < COME else 0) | (WRITES if self._out else 0)
+        self._ready.modify(self._socket, wanted or READS)
+        if not self._ready.select(QUIET):
+            if time.monotonic() - self._heard > SILENCE:
+                raise Broken(f"nothing has come from the pod for {SILENCE:.0f} s")
+            self._say(PING)
+
+    def _push(self) -> bool:
+        moved = False
+        while self._out:
+            try:
+                sent = self._socket.send(self._out[0])
+            except (ssl.SSLWantReadError, ssl.SSLWantWriteError, BlockingIOError):
+                break
+            except OSError as error:
+                raise _broken(error) from None
+            moved = True
+            self._waiting -= sent
+            self._out[0] = self._out[0][sent:]
+            if not self._out[0]:
+                self._out.popleft()
+        return moved
+
+    def _take(self) -> bool:
+        moved = False
+        while len(self._come) < COME:
+            try:
+                data = self._socket.recv(READ)
+            except (ssl.SSLWantReadError, ssl.SSLWantWriteError, BlockingIOError):
+                break
+            except OSError as error:
+                raise _broken(error) from None
+            moved = True
+            self._heard = time.monotonic()
+            if not data:
+                self._over = True
+                break
+            for kind, channel, payload in self._messages.feed(data):
+                self._hear(kind, channel, payload)
+        return moved
+
+    def _hear(self, kind: int, channel: int, payload: bytes) -> None:
+        if kind == PING:
+            self._say(PONG, payload)
+        elif kind == CLOSE:
+            self._over = True
+        elif channel == STDOUT:
+            self._come += payload
+        elif channel == STDERR:
+            self.words = (self.words + payload)[-WORDS:]
+        elif channel == ENDED:
+            self._over = True
+            self.words = (self.words + _ending(payload)).strip()
+
+    def close(self) -> None:
+        """Hang up; the process in the pod hears the end of its input."""
+        self._ready.close()
+        self._socket.close()
+
+
+def _broken(error: OSError) -> Broken:
+    why = "" if isinstance(error, ssl.SSLError) or not error.strerror else f": {error.strerror.lower()}"
+    return Broken(f"the connection to the pod breaks off{why}")
+
+
+def _ending(payload: bytes) -> bytes:
+    """Return why a process ended, in words; nothing where it ended well."""
+    try:
+        found = json.loads(payload)
+    except (ValueError, RecursionError):
+        return b""
+    if not isinstance(found, dict) or found.get("status") == "Success":
+        return b""
+    return " ".join(str(found.get("message") or "it ended with a failure").split())[:WORDS].encode()

@@ -1,0 +1,74 @@
+"""What else is done on a volume: to list, to make, to remove, and to read a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from launcher.desk.files.paths import Remote
+from launcher.desk.files.visit import Visit, visit
+from launcher.desk.session import Desk
+from launcher.transfer.frames import number
+from launcher.transfer.listing import MOST
+from launcher.transfer.problem import Garbled
+
+KINDS = ("d", "-", "l", "?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A file or a directory, as `ls` shows it."""
+
+    name: str
+    kind: str
+    size: int
+    time: int
+
+
+def listed(desk: Desk, places: Sequence[Remote]) -> tuple[tuple[Remote, tuple[Row, ...]], ...]:
+    """Return what is in directories of one volume, or single files."""
+    with visit(desk, places[0]) as there:
+        return tuple((place, rows(there, place.path)) for place in places)
+
+
+def made(desk: Desk, places: Sequence[Remote]) -> None:
+    """Make directories, and those above them that are not there."""
+    with visit(desk, places[0]) as there, there.once() as channel:
+        for place in places:
+            channel.put("make", path=place.path)
+            channel.get("done")
+
+
+def removed(desk: Desk, places: Sequence[Remote], *, all_of_it: bool) -> None:
+    """Remove files, and directories with all that is in them where that was said."""
+    with visit(desk, places[0]) as there, there.once() as channel:
+        for place in places:
+            channel.put("remove", path=place.path, all=all_of_it)
+            channel.get("done")
+
+
+def rows(there: Visit, path: str) -> tuple[Row, ...]:
+    """Return what is in a directory, or the one file."""
+    with there.once() as channel:
+        channel.put("list", path=path)
+        found: list[Row] = []
+        while (frame := channel.get("listed", "done")).kind == "listed":
+            found += [_row(row) for row in frame.rows("rows", 4)]
+            if len(found) > MOST:
+                raise Garbled(f"more than {MOST:,} names are in it")
+        return tuple(found)
+
+
+def content(there: Visit, path: str) -> Iterator[bytes]:
+    """Yield a file, piece by piece."""
+    with there.once() as channel:
+        channel.put("show", path=path)
+        while (frame := channel.get("piece", "done")).kind == "piece":
+            yield frame.body
+
+
+def _row(row: list[object]) -> Row:
+    name, kind, size, time = row
+    if not isinstance(name, str) or kind not in KINDS:
+        raise Garbled("a row is not as agreed")
+    return Row(name=name, kind=str(kind), size=number(size), time=number(time))

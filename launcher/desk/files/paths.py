@@ -1,0 +1,108 @@
+"""Where files are: below /pfs on a datacenter's volume, or here; by the seeds' rules.
+
+No I/O here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from launcher.desk.config.datacenters import Datacenter, Storage
+from launcher.desk.errors import Problem
+from launcher.transfer.names import checked, divided, shown
+from launcher.transfer.problem import Trouble
+
+HOMES = ("home", "user")
+TOP = "/pfs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remote:
+    """A place on a datacenter's volume: the path below the top that pods have there."""
+
+    top: str
+    path: str
+    storage: Storage
+    read_only: bool
+    inside: bool  # it was said with a slash at its end: what is in it is meant
+
+    @property
+    def told(self) -> str:
+        """What it is called."""
+        return f"{self.top}/{self.path}".rstrip("/")
+
+    @property
+    def source(self) -> tuple[str, str]:
+        """The directory that paths are told from, and what is copied of it; nothing is all."""
+        return (self.path, "") if self.inside or not self.path else divided(self.path)
+
+
+def is_remote(word: str) -> bool:
+    """Return whether a word means the volume."""
+    return word == TOP or word.startswith(f"{TOP}/")
+
+
+def datacenter_of(word: str) -> str:
+    """Return the datacenter that a path names, nothing where it is the current one's."""
+    parts = word.split("/")
+    return parts[2] if len(parts) > 3 and parts[2:] != ["public"] and parts[2] != "public" else ""
+
+
+def remote(word: str, datacenter: Datacenter) -> Remote:
+    """Return what a path means in the datacenter that it names."""
+    name = datacenter.name
+    if not name:
+        raise Problem(f"{shown(word)}: no datacenter is configured: ~/.paddle/config says what is behind /pfs")
+    parts = tuple(_parts(word))
+    own = f"{TOP}/{name}/home/{datacenter.username}"
+    if parts[:1] == ("public",):
+        return _remote(word, datacenter.public, f"{TOP}/public", parts[1:], read_only=True, name=name)
+    if parts[1:2] == ("public",):
+        return _remote(word, datacenter.public, f"{TOP}/{name}/public", parts[2:], read_only=True, name=name)
+    if len(parts) < 3 or parts[1] not in HOMES:
+        raise Problem(f"{shown(word)}: expected a path below {own}, or to read from {TOP}/{name}/public")
+    if parts[2] != datacenter.username:
+        raise Problem(f"{shown(word)}: that is another user's: yours is {own}")
+    return _remote(word, datacenter.volume, f"{TOP}/{'/'.join(parts[:3])}", parts[3:], read_only=False, name=name)
+
+
+def written(found: Remote) -> Remote:
+    """Return a place that may be written to."""
+    if found.read_only:
+        raise Problem(f"{found.told} is read-only: expected a path below /pfs/<datacenter>/home/<username>")
+    return found
+
+
+def source(word: str, here: str) -> tuple[str, str]:
+    """Return the directory below this one that paths are told from, and what is copied of it; nothing is all."""
+    path = word
+    if word.startswith("/"):
+        if not f"{word.rstrip('/')}/".startswith(f"{here.rstrip('/')}/"):
+            raise Problem(f"{shown(word)} is not below the current directory: change to the one that it is in")
+        path = word[len(here.rstrip("/")) + 1 :]
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    if ".." in parts:
+        raise Problem(f"{shown(word)}: `..` is not allowed in src: change to the directory that it is in")
+    found = "/".join(parts)
+    try:
+        checked(found or "top")
+    except Trouble as trouble:
+        raise Problem(str(trouble)) from None
+    return (found, "") if word.endswith(("/", "/.")) or not found else divided(found)
+
+
+def _parts(word: str) -> list[str]:
+    path = word[len(TOP) :].strip("/")
+    try:
+        return checked(path).split("/") if path else []
+    except Trouble:
+        raise Problem(f"{shown(word)}: expected a path without `..`, `.` and `//`") from None
+
+
+def _remote(
+    word: str, storage: Storage | None, top: str, parts: tuple[str, ...], *, read_only: bool, name: str
+) -> Remote:
+    if storage is None:
+        kind = "public" if read_only else "volume"
+        raise Problem(f"{shown(word)}: datacenter {name!r} has no `{kind}:` in its configuration")
+    return Remote(top=top, path="/".join(parts), storage=storage, read_only=read_only, inside=word.endswith("/"))

@@ -1,0 +1,70 @@
+"""How far a copy is: a bar on a terminal, a line now and then elsewhere, nothing with -q."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TextIO
+
+from launcher.desk.display import EVERY, Line
+from launcher.transfer.counting import Count
+
+OFTEN = 0.1  # seconds
+WIDTH = 24
+
+
+class Progress:
+    """Shows a count as it grows."""
+
+    def __init__(self, *, quiet: bool, stream: TextIO = sys.stderr) -> None:
+        self._line = None if quiet else Line(stream)
+        self._terminal = stream.isatty()
+        self._begun = self._due = 0.0
+
+    def __call__(self, count: Count) -> None:
+        """Show how far it is."""
+        now = time.monotonic()
+        if not self._begun:
+            self._begun = now
+            self._due = now if self._terminal else now + EVERY  # what is done by then is told by its end
+        if self._line and now >= self._due:
+            self._due = now + OFTEN
+            self._line.show(text(count, now - self._begun, bar=self._terminal))
+
+    def clear(self) -> None:
+        """Leave the line to what is said next."""
+        if self._line and self._terminal:
+            self._line.show("")
+            sys.stderr.write("\r")
+
+    def summary(self, count: Count, where: str) -> str:
+        """Return what came of it."""
+        seconds = max(time.monotonic() - self._begun, 1e-3) if self._begun else 1e-3
+        there = count.bytes - count.came
+        kept = f", {size(there)} of it was there already" if there else ""
+        speed = f", {size(count.came / seconds)}/s" if count.came else ""
+        return f"{where}: {files(count.files)}, {size(count.bytes)}{kept}{speed}"
+
+
+def text(count: Count, seconds: float, *, bar: bool) -> str:
+    """Return one line of how far it is."""
+    part = count.bytes / count.all_bytes if count.all_bytes else 1.0
+    done = min(round(part * WIDTH), WIDTH)
+    before = f"[{'#' * done}{' ' * (WIDTH - done)}] " if bar else ""
+    speed = size(count.came / max(seconds, 1e-3))
+    of_all = f"{count.files:,}/{files(count.all_files)}"
+    return f"{before}{100 * min(part, 1):3.0f}%  {of_all}  {size(count.bytes)}/{size(count.all_bytes)}  {speed}/s"
+
+
+def files(number: int) -> str:
+    """Return how many."""
+    return f"{number:,} file" + ("s" if number != 1 else "")
+
+
+def size(number: float) -> str:
+    """Return bytes for people."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if number < 1000:
+            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1000
+    return f"{number:.1f} TB"

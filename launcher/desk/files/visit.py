@@ -1,0 +1,141 @@
+"""A visit to a volume: the pod is made, spoken to as often as one command needs, and removed, whatever happens."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from launcher.desk.config import datacenters
+from launcher.desk.errors import Problem, Refused
+from launcher.desk.files import dial, pod
+from launcher.desk.files.paths import Remote
+from launcher.desk.jobs import job_state
+from launcher.desk.jobs.registries import listed
+from launcher.desk.jobs.submit import gone
+from launcher.desk.jobs.watch import changes
+from launcher.desk.session import Desk
+from launcher.transfer.channel import Channel
+from launcher.transfer.problem import Broken, Told, Trouble
+
+Json = dict[str, Any]
+
+PATIENCE = 180.0  # seconds for a pod to start
+ATTEMPTS = 5  # to go on where a connection broke off
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """A pod that has the volume, and that runs."""
+
+    desk: Desk
+    name: str
+    place: Remote
+
+    @contextmanager
+    def speaking(self) -> Iterator[Channel]:
+        """Speak with an agent in the pod; what cannot be done is a Problem, a lost connection is Broken."""
+        with dial.opened(self.desk.api, self.name, pod.CONTAINER, pod.SERVE) as line:
+            channel = Channel(line)
+            try:
+                yield channel
+                channel.put("bye")
+                channel.flush()
+                line.flush()
+            except Broken as broken:
+                raise Broken(_plain(line.words.decode(errors="replace").strip() or str(broken))) from None
+            except Told as told:
+                raise Problem(f"{self.place.top}: {_plain(str(told))}") from None
+            except Trouble as trouble:
+                raise Problem(_plain(str(trouble))) from None
+
+    @contextmanager
+    def once(self) -> Iterator[Channel]:
+        """Speak, where a lost connection is a Problem too."""
+        try:
+            with self.speaking() as channel:
+                yield channel
+        except Broken as broken:
+            raise Problem(f"{broken}; say the same again") from None
+
+
+@contextmanager
+def visit(desk: Desk, place: Remote, *, image: str = "") -> Iterator[Visit]:
+    """Have a pod with the volume behind a place, for as long as the body runs."""
+    image = image or desk.datacenter.image
+    if not image:
+        raise Problem(
+            f"datacenter {desk.datacenter.name!r} has no image: files are copied by a pod of the launcher's image, "
+            "so say `image:` in its configuration"
+        )
+    manifest = pod.manifest(
+        f"paddlectl-files-{secrets.token_hex(4)}", image, place.storage, read_only=place.read_only,
+        restricted=datacenters.restricted(desk.datacenter), registries=registries(desk),
+    )  # fmt: skip
+    with had(desk, manifest, place) as there:
+        yield there
+
+
+@contextmanager
+def had(desk: Desk, manifest: Json, place: Remote, *, what: str = "the pod that copies files") -> Iterator[Visit]:
+    """Have the pod of a manifest, running, for as long as the body runs."""
+    name = str(manifest["metadata"]["name"])
+    _left_over(desk)
+    try:
+        desk.api.create(manifest)
+        _wait(desk, name, what)
+        yield Visit(desk=desk, name=name, place=place)
+    finally:
+        _remove(desk, name)
+
+
+def _wait(desk: Desk, name: str, what: str) -> None:
+    """Return when the pod runs; say for what it waits, and why it never will."""
+    begun = time.monotonic()
+    told = ""
+    for objects in changes(desk.api, "Pod", f"{pod.LABEL}={name}", tell=desk.voice.note):
+        found = next(map(job_state.pod, objects), None)
+        if found is None:
+            raise Problem(f"{what} was removed by somebody else: say the same again")
+        if found.phase == "Running" and found.begun:
+            return
+        why = found.why or found.phase
+        if found.over or found.stuck:
+            raise Problem(f"{what} cannot start: {why}")
+        if time.monotonic() - begun > PATIENCE:
+            raise Problem(f"{what} has not begun after {PATIENCE:.0f} s: {why}")
+        if found.why and found.why != told and found.why != "ContainerCreating":
+            desk.voice.note(f"waiting for {what}: {found.why}")
+            told = found.why
+
+
+def _remove(desk: Desk, name: str) -> None:
+    """Remove the pod; that it cannot be removed hides nothing else that went wrong."""
+    try:
+        gone(desk.api, "Pod", name)
+    except Problem as problem:
+        desk.voice.warn(f"the pod {name} could not be removed, and ends by itself soon: {problem}")
+
+
+def registries(desk: Desk) -> tuple[str, ...]:
+    """Return the pull secrets that there are: the image may be in any of them."""
+    try:
+        return tuple(each.name for each in listed(desk.api))
+    except Refused as refused:
+        if refused.status != 403:
+            raise
+        return ()
+
+
+def _left_over(desk: Desk) -> None:
+    """Remove pods that have ended, of desks that were killed."""
+    for each in list(desk.api.listed("Pod", pod.LABEL)):
+        if job_state.pod(each).over:
+            gone(desk.api, "Pod", each["metadata"]["name"])
+
+
+def _plain(text: str) -> str:
+    return "".join(mark if mark.isprintable() else "?" for mark in text)[:1000]

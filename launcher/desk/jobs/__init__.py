@@ -1,0 +1,1 @@
+"""Jobs as the desk submits, watches and ends them."""

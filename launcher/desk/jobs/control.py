@@ -1,0 +1,48 @@
+"""What can be done with jobs, for `paddlectl` and for PaddleJob alike: each is found by its name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from launcher.desk.jobs import lookup
+from launcher.desk.jobs import submit as submitting
+from launcher.desk.jobs.logs import logs as logs
+from launcher.desk.jobs.submit import dry_run as dry_run
+from launcher.desk.jobs.submit import submit as submit
+from launcher.desk.jobs.wait import wait as wait
+from launcher.desk.session import Asked, Desk
+
+Json = dict[str, Any]
+
+
+def status(name: str, desk: Desk | None = None, *, namespace: str = "") -> Json:
+    """Return how a job is."""
+    desk = desk or Desk(Asked(namespace=namespace))
+    gang = lookup.found(desk.api, name)
+    lead = gang.lead
+    return {
+        "name": gang.name,
+        "namespace": desk.api.namespace,
+        "state": gang.state,
+        "started": lead.started,
+        "ended": lead.ended,
+        "active": lead.active,
+        "succeeded": lead.succeeded,
+        "failed": lead.failed,
+        "why": next((each.why for each in gang.jobs if each.end == "Failed"), ""),
+    }
+
+
+def kill(name: str, desk: Desk | None = None, *, remove: bool = False, namespace: str = "") -> str:
+    """End a job's pods and keep what there is to read of it; with `remove`, leave nothing. Return what was done."""
+    desk = desk or Desk(Asked(namespace=namespace))
+    if remove and submitting.remove(desk.api, name):
+        return f"job {name} is removed; what it wrote on a volume stays"
+    gang = lookup.found(desk.api, name)
+    # One of its Jobs may go on alone: where the other has failed, or where a kill broke off between the two.
+    going_on = [each for each in gang.jobs if not each.end and not each.suspended]
+    if not going_on:
+        return f"{gang.told()} already; `paddlectl kill -rm {name}` removes it from the list"
+    for each in going_on:
+        desk.api.patch("Job", each.name, {"spec": {"suspend": True}})
+    return f"job {name} is being ended; `paddlectl get workers {name}` shows what still runs"

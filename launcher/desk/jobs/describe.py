@@ -1,0 +1,122 @@
+"""The pages of `describe`: text in columns.
+
+No I/O here. What comes from the cluster or from pods is shown without what would move a terminal's cursor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from launcher.desk.jobs.job_state import Pod
+from launcher.desk.jobs.lookup import Gang
+from launcher.desk.jobs.tables import shown
+
+MOST_EVENTS = 30
+FIELDS = ("entry", "topology", "package", "image", "datacenter", "job_path")
+
+
+def job(gang: Gang, namespace: str) -> str:
+    """Return what a job was asked to be, and how it is."""
+    lead = gang.lead
+    facts: list[tuple[str, object]] = [("name", gang.name), ("namespace", namespace), ("state", gang.state)]
+    facts += [(each, lead.spec[each]) for each in FIELDS if lead.spec.get(each)]
+    facts += [("submitted", lead.created), ("started", lead.started), ("ended", lead.ended if lead.end else "")]
+    for each in gang.jobs:
+        counts = f"{each.active} active, {each.ready} ready, {each.succeeded} succeeded, {each.failed} failed"
+        facts.append((each.name, f"{counts}, of {each.wanted}" + (f"; {each.end}: {each.why}" if each.why else "")))
+    return "".join(f"{name + ':':<12} {shown(value)}\n" for name, value in facts)
+
+
+def gang(found: Mapping[str, Any]) -> str:
+    """Return what the gang's leader says of it."""
+    word = found.get("word")
+    if not isinstance(word, dict):
+        return ""
+    generation, cause = _object(word.get("generation")), _object(word.get("cause"))
+    told = {
+        "stage": word.get("stage"),
+        "generation": generation.get("number"),
+        "restarts": generation.get("restarts"),
+        "after pass": generation.get("resume"),
+        "began for": generation.get("cause"),
+        "waits for": word.get("waiting"),
+        "trouble": cause.get("reason"),
+    }
+    said = {name: _plain(value) for name, value in told.items() if value not in (None, "")}
+    text = "".join(f"{name + ':':<12} {shown(value)}\n" for name, value in said.items())
+    rows = [each for each in found.get("members") or () if isinstance(each, dict)]
+    names = ("address", "role", "rank", "phase", "progress")
+    members = table((names, *(tuple(_plain(each.get(name)) for name in names) for each in rows)))
+    return f"\nthe gang, as its leader says\n{text}{members}"
+
+
+def pods(found: Sequence[Pod]) -> str:
+    """Return the pods."""
+    if not found:
+        return "\nno pods\n"
+    head = ("POD", "ROLE", "RANK", "PHASE", "READY", "RESTARTS", "NODE", "WHY")
+    rows = (
+        (
+            each.name,
+            each.role,
+            each.rank if each.rank >= 0 else "",
+            "Terminating" if each.leaving else each.phase,
+            "yes" if each.ready else "no",
+            each.restarts,
+            each.node or "-",
+            each.why,
+        )
+        for each in found
+    )
+    return "\n" + table((head, *rows))
+
+
+def failures(found: Sequence[Pod]) -> str:
+    """Return the last words of pods that failed, each once: all of a gang have the same as a rule."""
+    said: dict[str, list[str]] = {}
+    for each in found:
+        if each.code and each.message:
+            said.setdefault(each.message, []).append(each.name)
+    return "".join(f"\nlast words of {', '.join(names)}\n{indented(message)}" for message, names in said.items())
+
+
+def events(found: Iterable[Mapping[str, Any]]) -> str:
+    """Return the newest events, the last at the end."""
+    rows = sorted(
+        (
+            str(each.get("lastTimestamp") or each.get("eventTime") or each.get("firstTimestamp") or ""),
+            str(each.get("type", "")),
+            str(each.get("reason", "")),
+            str((each.get("involvedObject") or {}).get("name", "")),
+            " ".join(str(each.get("message", "")).split())[:300],
+        )
+        for each in found
+    )
+    if not rows:
+        return "\nno events (a cluster keeps them for an hour, as a rule)\n"
+    return "\n" + table((("WHEN", "TYPE", "REASON", "OF", "MESSAGE"), *rows[-MOST_EVENTS:]))
+
+
+def table(rows: Iterable[Sequence[object]]) -> str:
+    """Return rows in columns."""
+    cells = [["" if each in ("", None) else shown(each) for each in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return "".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() + "\n" for row in cells
+    )
+
+
+def indented(text: str) -> str:
+    """Return a text of several lines, each a little to the right."""
+    return "".join(f"  {shown(line)}\n" for line in text.splitlines() if line)
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, dict):
+        return " ".join(f"{key}={each}" for key, each in value.items())
+    return "" if value is None else str(value)
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,182 @@
+"""What a job's pods wrote: one after the other, or as it comes, merged, each line behind its role and rank."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from launcher.desk.errors import Problem, Refused
+from launcher.desk.jobs import job_state, lookup, volume
+from launcher.desk.jobs.job_state import Pod
+from launcher.desk.jobs.log_position import Mark, beyond, in_vain
+from launcher.desk.jobs.watch import changes, passes, patiently
+from launcher.desk.session import Asked, Desk
+from launcher.kube import kinds
+
+HELD = 10_000  # lines between the readers and a slow terminal
+ATTEMPTS = 8  # in vain, one after the other, to go on with a log that broke off
+PAUSE = 0.2  # seconds, longer each time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which pods' logs, and how much of each."""
+
+    role: str = ""
+    worker: str = ""
+    tail: int | None = None
+    since: int | None = None
+
+    def has(self, pod: Pod) -> bool:
+        """Return whether this pod's log is wanted."""
+        return self.role in ("", pod.role) and self.worker in ("", pod.name, pod.title, str(pod.rank))
+
+    def has_file(self, role: str, rank: int) -> bool:
+        """Return whether a log file on the volume is wanted; there it is known by role and rank alone."""
+        return self.role in ("", role) and self.worker in ("", f"{role}-{rank}", str(rank))
+
+    def query(self, pod: Pod) -> dict[str, str]:
+        """Return what is asked of the API."""
+        return {
+            "container": pod.container,
+            "tailLines": "" if self.tail is None else str(self.tail),
+            "sinceSeconds": "" if self.since is None else str(self.since),
+        }
+
+
+def logs(
+    name: str, desk: Desk | None = None, *, follow: bool = False, role: str = "", worker: str = "",
+    tail: int | None = None, since: int | None = None, namespace: str = "",
+) -> None:  # fmt: skip
+    """Write what the pods wrote; to follow is to wait for those that have not begun, until the job ends."""
+    desk = desk or Desk(Asked(namespace=namespace))
+    wanted = Wanted(role=role, worker=worker, tail=tail, since=since)
+    gang = lookup.found(desk.api, name)
+    there = tuple(pod for pod in lookup.pods(desk.api, name) if wanted.has(pod))
+    if follow and not (gang.over and not there):
+        _write(desk, Following(desk=desk, name=name, wanted=wanted).lines(), prefixed=True)
+        return
+    begun = tuple(pod for pod in there if pod.begun)
+    if not begun:
+        _without(desk, name, wanted, there)
+    for pod in begun:
+        _write(desk, ((pod, line) for line in desk.api.log(pod.name, wanted.query(pod))), prefixed=len(begun) > 1)
+
+
+def _without(desk: Desk, name: str, wanted: Wanted, there: tuple[Pod, ...]) -> None:
+    """Say why there is nothing to show, or show the volume's log files."""
+    if there:
+        pod = there[0]
+        raise Problem(f"{pod.name} has not begun: {pod.why or pod.phase}; `paddlectl logs -f {name}` waits for it")
+    every = lookup.pods(desk.api, name)
+    if every:
+        which = wanted.worker or wanted.role
+        raise Problem(f"no pod of job {name} is {which}: there are {', '.join(pod.title for pod in every[:20])}")
+    if wanted.since is not None:
+        desk.voice.warn("--since: the log files on the volume have no times; all of them is shown")
+    volume.show_logs(desk, lookup.found(desk.api, name), wanted.has_file, wanted.tail)
+
+
+def _write(desk: Desk, found: Iterator[tuple[Pod, bytes]], *, prefixed: bool) -> None:
+    for pod, line in found:
+        before = desk.voice.coloured(f"{pod.title} | ", max(pod.rank, 0)) if prefixed else ""
+        desk.voice.out(f"{before}{line.decode(errors='replace')}\n")
+
+
+@dataclass(slots=True, kw_only=True)
+class Following:
+    """Reads the logs of a gang's pods as they come, each on a thread."""
+
+    desk: Desk
+    name: str
+    wanted: Wanted
+    found: queue.Queue[tuple[Pod, bytes] | Exception | None] = field(default_factory=lambda: queue.Queue(HELD))
+    readers: dict[str, threading.Thread] = field(default_factory=dict)
+    waited: str = ""
+
+    def lines(self) -> Iterator[tuple[Pod, bytes]]:
+        """Yield the lines of all pods, until the job has ended and all is read."""
+        self._begun(self._watch)
+        while (each := self.found.get()) is not None:
+            if isinstance(each, Exception):
+                raise each
+            yield each
+
+    def _begun(self, work: Callable[..., None], *about: Pod) -> threading.Thread:
+        """Begin something on a thread; an error in it comes up among the lines, and never goes unnoticed."""
+
+        def working() -> None:
+            try:
+                work(*about)
+            except Exception as error:
+                self.found.put(error)
+
+        thread = threading.Thread(target=working, daemon=True)
+        thread.start()
+        return thread
+
+    def _watch(self) -> None:
+        """Start a reader for each pod that has begun; when the job is over, wait for them and end."""
+        for objects in changes(self.desk.api, "Pod", kinds.of_job(self.name), tell=self.desk.voice.note):
+            pods = [pod for pod in job_state.in_order(map(job_state.pod, objects)) if self.wanted.has(pod)]
+            for pod in pods:
+                if pod.begun and pod.name not in self.readers:
+                    self.readers[pod.name] = self._begun(self._read, pod)
+            self._say_why(pods)
+            if all(pod.over for pod in pods) and self._over():
+                break
+        for each in self.readers.values():
+            each.join()
+        self.found.put(None)
+
+    def _over(self) -> bool:
+        gang = patiently(self.desk.voice.note)(lookup.looked_up, self.desk.api, self.name)
+        return gang is None or gang.over
+
+    def _say_why(self, pods: list[Pod]) -> None:
+        """Say for whom it waits, once per change; what will never begin is a problem."""
+        late = [pod for pod in pods if not pod.begun and not pod.over]
+        told = f"waiting for {late[0].name}: {late[0].why or late[0].phase}" if late else ""
+        if told and told != self.waited:
+            self.desk.voice.note(told)
+        self.waited = told
+        if late and late[0].stuck:
+            raise Problem(f"{late[0].name} cannot start: {late[0].why}; `paddlectl describe {self.name}` shows more")
+
+    def _read(self, pod: Pod) -> None:
+        """Read a log to its end: the API server ends an answer in the same way when it has lost the node."""
+        mark, vain = Mark(), 0
+        while vain < ATTEMPTS:
+            time.sleep(vain * PAUSE)
+            begun = time.monotonic()
+            try:
+                reached, whole = self._read_on(pod, mark)
+                now = job_state.pod(patiently(self.desk.voice.detail)(self.desk.api.get, "Pod", pod.name))
+            except Problem as problem:
+                if not (isinstance(problem, Refused) and problem.status == 404):  # the pod is gone
+                    self.desk.voice.warn(f"{pod.title}: {problem}")
+                return
+            if whole and (now.over or now.code is not None):
+                return
+            vain = in_vain(vain, brought=reached != mark, stood=time.monotonic() - begun, over=now.over)
+            mark = reached
+        self.desk.voice.warn(f"{pod.title}: its log brought nothing {ATTEMPTS} times in a row, and is given up")
+
+    def _read_on(self, pod: Pod, mark: Mark) -> tuple[Mark, bool]:
+        """Hand over what was written after a mark; return the new one, and whether the answer was whole."""
+        query = {**self.wanted.query(pod), "follow": "true", "timestamps": "true"}
+        if mark.moment:
+            query = {**query, "sinceTime": mark.moment, "tailLines": "", "sinceSeconds": ""}
+        try:
+            for each, text in beyond(mark, self.desk.api.log(pod.name, query)):
+                self.found.put((pod, text))
+                mark = each
+        except Problem as problem:
+            if not passes(problem):
+                raise
+            self.desk.voice.detail(f"{pod.name}: {problem}; going on after {mark.moment or 'nothing'}")
+            return mark, False
+        return mark, True

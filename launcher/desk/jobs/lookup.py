@@ -1,0 +1,93 @@
+"""One job as the cluster has it: its Jobs and its pods, read from the API."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from launcher.desk.errors import Problem
+from launcher.desk.jobs import job_state
+from launcher.desk.jobs.job_state import Job, Pod
+from launcher.kube import kinds
+
+if TYPE_CHECKING:
+    from launcher.desk.jobs.api_calls import Api
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gang:
+    """The Jobs of one job, the trainers' first."""
+
+    jobs: tuple[Job, ...]
+
+    @property
+    def lead(self) -> Job:
+        """The Job that stands for the whole."""
+        return self.jobs[0]
+
+    @property
+    def name(self) -> str:
+        """The job's name."""
+        return self.lead.gang
+
+    @property
+    def state(self) -> str:
+        """One word for how it is: it runs when all its pods do, and has failed when one of its Jobs has."""
+        states = [each.state for each in self.jobs]
+        if self.lead.state in ("Complete", "Killed", "Terminating"):
+            return self.lead.state
+        return next(
+            (state for state in ("Failed", "Terminating", "Killed", "Starting") if state in states), "Running"
+        )
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended, by itself or killed."""
+        return self.state in ("Complete", "Failed", "Killed")
+
+    def told(self) -> str:
+        """Return how it is, in a few words."""
+        since = self.lead.ended if self.over else self.lead.started
+        words = {"Complete": "is complete", "Failed": "has failed", "Killed": "was killed", "Running": "is running"}
+        said = words.get(self.state, "is being removed" if self.state == "Terminating" else "is starting")
+        return f"job {self.name} {said}" + (f" since {since}" if since else "")
+
+
+def of(jobs: tuple[Job, ...]) -> Gang | None:
+    """Return the gang that these Jobs are, or None where there is none."""
+    return Gang(jobs=tuple(sorted(jobs, key=lambda each: (not each.leads, each.name)))) if jobs else None
+
+
+def looked_up(api: Api, name: str) -> Gang | None:
+    """Return a job, or None where there is none of this name."""
+    return of(tuple(map(job_state.job, api.listed("Job", kinds.of_job(checked(name))))))
+
+
+def found(api: Api, name: str) -> Gang:
+    """Return a job that has to be there."""
+    gang = looked_up(api, name)
+    if gang is None:
+        raise Problem(f"no job {name} is in the namespace {api.namespace}: `paddlectl get jobs` lists what there is")
+    return gang
+
+
+def pods(api: Api, name: str) -> tuple[Pod, ...]:
+    """Return a job's pods, in order."""
+    return job_state.in_order(map(job_state.pod, api.listed("Pod", kinds.of_job(name))))
+
+
+def checked(name: str) -> str:
+    """Return a name that can be a job's: anything else would be another selector."""
+    if not name or not all(mark.isascii() and (mark.isalnum() or mark in "-.") for mark in name):
+        raise Problem(f"no job can be called {name!r}: a job's name has letters, digits and - in it, and no _")
+    return name
+
+
+def first_failure(pods: tuple[Pod, ...]) -> str:
+    """Return the words of the pod that failed first, by what the pods themselves say."""
+    failed = [each for each in pods if each.code]
+    # Every launcher ends with the verdict, which names the first that failed; one that was told to stop has its own.
+    each = next((pod for pod in failed if pod.message), failed[0] if failed else None)
+    if each is None:
+        return ""
+    return f"{each.name} {each.why}" + (f": {' '.join(each.message.splitlines()[0].split())}" if each.message else "")

@@ -1,0 +1,98 @@
+"""Pull secrets: credentials of private registries, as Kubernetes keeps them. Their passwords are never read back."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from launcher.desk.errors import Problem, Refused
+from launcher.kube import kinds
+
+if TYPE_CHECKING:
+    from launcher.desk.jobs.api_calls import Api
+
+Json = dict[str, Any]
+
+NAMES_ALONE = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+
+NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+SERVER = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9._]*[A-Za-z0-9])?(:[0-9]{1,5})?(/[-A-Za-z0-9._/]*)?")
+SERVER_NOTE, USER_NOTE = "paddle-launcher/server", "paddle-launcher/username"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registry:
+    """A registry and who uses it."""
+
+    name: str
+    server: str
+    username: str
+
+
+def check(registry: Registry) -> None:
+    """Say what a registry cannot be called."""
+    if not NAME.fullmatch(registry.name):
+        raise Problem(f"-name {registry.name!r}: expected lower-case letters, digits and -, 63 at most")
+    if not SERVER.fullmatch(registry.server.removeprefix("https://")):
+        raise Problem(f"-server {registry.server!r}: expected a host, such as registry.example.com:5000")
+    if not registry.username or ":" in registry.username or not registry.username.isprintable():
+        raise Problem(f"-username {registry.username!r}: expected the user's name at the registry, without a colon")
+
+
+def manifest(registry: Registry, password: str) -> Json:
+    """Return the Secret."""
+    server = registry.server.removeprefix("https://").rstrip("/")
+    token = base64.b64encode(f"{registry.username}:{password}".encode()).decode()
+    auths = {"auths": {server: {"username": registry.username, "password": password, "auth": token}}}
+    key, value = kinds.OURS.split("=")
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "type": "kubernetes.io/dockerconfigjson",
+        "metadata": {
+            "name": registry.name,
+            "labels": {key: value, kinds.REGISTRY: registry.name},
+            "annotations": {SERVER_NOTE: server, USER_NOTE: registry.username},
+        },
+        "data": {".dockerconfigjson": base64.b64encode(json.dumps(auths).encode()).decode()},
+    }
+
+
+def saved(api: Api, registry: Registry, password: str) -> str:
+    """Make the Secret, or renew our own of that name; return what was done."""
+    made = manifest(registry, password)
+    try:
+        api.create(made)
+    except Refused as refused:
+        if refused.status != 409:
+            raise
+        if registry.name not in {each.name for each in listed(api)}:
+            raise Problem(
+                f"a Secret {registry.name} is there that is no registry of ours: take another -name"
+            ) from None
+        api.patch("Secret", registry.name, {"metadata": made["metadata"], "data": made["data"]})
+        return f"registry {registry.name} is renewed; jobs that are submitted from now on use it"
+    return f"registry {registry.name} is there: say `paddlectl submit -registry {registry.name}`"
+
+
+def listed(api: Api) -> Iterator[Registry]:
+    """Yield the registries, by their names and notes alone: the secret parts are not asked for."""
+    for each in api.listed("Secret", f"{kinds.OURS},{kinds.REGISTRY}", accept=NAMES_ALONE):
+        notes = each["metadata"].get("annotations") or {}
+        yield Registry(
+            name=each["metadata"]["name"], server=notes.get(SERVER_NOTE, ""), username=notes.get(USER_NOTE, "")
+        )
+
+
+def removed(api: Api, name: str) -> str:
+    """Delete a registry, and return what was done."""
+    names = [each.name for each in listed(api)]
+    if name in names:
+        api.delete("Secret", name)
+        return f"registry {name} is deleted"
+    there = f"there is {', '.join(names)}" if names else "there is none"
+    raise Problem(f"delete registry: {f'{name} is not there' if name else 'expected the name of one'}: {there}")

@@ -1,0 +1,88 @@
+"""What a job left on its volume: where that is, its log files, and the events of its gang."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from launcher.desk.config.datacenters import Datacenter, Storage
+from launcher.desk.errors import Problem
+from launcher.desk.files.list import content, rows
+from launcher.desk.files.paths import Remote
+from launcher.desk.files.visit import visit
+from launcher.desk.jobs.lookup import Gang
+from launcher.desk.session import Desk
+from launcher.job.places import SECOND
+
+LOGS = {"train.log": "trainer", "server.log": "pserver"}
+LONGEST = 1 << 20  # bytes of a line; more than that comes in pieces
+
+
+def logs(desk: Desk, gang: Gang, wanted: Callable[[str, int], bool]) -> Iterator[tuple[str, int, bytes]]:
+    """Yield role, rank and each line of a job's log files, of those that are wanted."""
+    place = output(gang, desk.datacenter)
+    with visit(desk, place, image=_image(gang)) as there:
+        nodes = sorted(_number(row.name) for row in rows(there, place.path) if _number(row.name) >= 0)
+        for number in nodes:
+            for row in rows(there, f"{place.path}/node_{number}"):
+                if row.kind == "-" and row.name in LOGS and wanted(LOGS[row.name], number):
+                    pieces = content(there, f"{place.path}/node_{number}/{row.name}")
+                    yield from ((LOGS[row.name], number, line) for line in lines(pieces))
+
+
+def events(desk: Desk, gang: Gang) -> tuple[bytes, ...]:
+    """Return the lines of the gang's events."""
+    place = output(gang, desk.datacenter)
+    with visit(desk, place, image=_image(gang)) as there:
+        return tuple(lines(content(there, f"{place.path}/events.jsonl")))
+
+
+def output(gang: Gang, datacenter: Datacenter) -> Remote:
+    """Return where a job's output is: on the claim that it said, or on its user's volume."""
+    spec = gang.lead.spec
+    directory = spec.get("job_path")
+    if not isinstance(directory, str) or not directory:
+        raise Problem(f"{gang.told()}; it had no volume, so that nothing of it is kept")
+    top, storage = _behind(spec, directory, datacenter)
+    below = "/".join(filter(None, (directory[len(top) :].strip("/"), gang.name, "output")))
+    return Remote(top=top, path=below, storage=storage, read_only=True, inside=True)
+
+
+def lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a file that comes in pieces, without their ends."""
+    half = b""
+    for piece in pieces:
+        *whole, half = (half + piece).split(b"\n")
+        yield from whole
+        if len(half) > LONGEST:
+            yield half
+            half = b""
+    if half:
+        yield half
+
+
+def _behind(spec: Mapping[str, Any], directory: str, datacenter: Datacenter) -> tuple[str, Storage]:
+    """Return where the volume was in the job's pods, and what it is."""
+    found: list[tuple[str, Storage]] = []
+    for each in spec.get("volumes") or ():
+        top, claim = str(each.get("mount_path", "")).rstrip("/"), str(each.get("claim") or "")
+        if claim and f"{directory}/".startswith(f"{top}/"):
+            found.append((top, Storage(claim=claim, path=str(each.get("sub_path") or ""))))
+    homes = [f"/pfs/{datacenter.name}/{kind}/{datacenter.username}" for kind in ("home", "user")]
+    for top in (*homes, SECOND):
+        if datacenter.volume and f"{directory}/".startswith(f"{top}/"):
+            found.append((top, datacenter.volume))
+    if not found:
+        raise Problem(f"its output is in {directory}, on a volume that is no claim and none of the datacenter's")
+    return found[0]
+
+
+def _image(gang: Gang) -> str:
+    image = gang.lead.spec.get("image")
+    return image if isinstance(image, str) else ""
+
+
+def _number(name: str) -> int:
+    """Return the number of a node's directory, or -1."""
+    number = name.removeprefix("node_")
+    return int(number) if number != name and number.isascii() and number.isdecimal() and len(number) < 7 else -1

@@ -1,0 +1,225 @@
+"""Sends a job's manifests: all are checked first, then created in order; a failure leaves nothing behind."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from launcher.desk.errors import Problem, Refused
+from launcher.desk.jobs import lookup
+from launcher.desk.jobs.watch import changes
+from launcher.desk.session import Asked, Desk
+from launcher.job.description import Job
+from launcher.kube import kinds
+
+if TYPE_CHECKING:
+    from launcher.desk.jobs.api_calls import Api
+
+Json = dict[str, Any]
+
+GONE_WITHIN = 180.0  # seconds; a pod has a grace of 60
+
+
+def submit(job: Job, desk: Desk | None = None, *, replace: bool = False) -> Json:
+    """Create a job, with `replace` in the place of one of its name, and return how it is."""
+    desk = desk or Desk(Asked(namespace=job.namespace))
+    manifests = checked(job, desk, replace=replace)
+    if replace:
+        removed(desk, job.job_name)
+    create(desk.api, manifests, desk.voice.warn)
+    return {"name": job.job_name, "namespace": desk.api.namespace, "state": "Starting"}
+
+
+def dry_run(job: Job, desk: Desk | None = None, *, replace: bool = False) -> str:
+    """Let the API server check all of a job, create nothing, and return the manifests as YAML."""
+    desk = desk or Desk(Asked(namespace=job.namespace))
+    checked(job, desk, replace=replace)
+    return str(placed(job, desk.api.namespace))
+
+
+def placed(job: Job, namespace: str) -> Job:
+    """Return the job with the namespace that it will be in."""
+    return job if job.namespace else dataclasses.replace(job, namespace=namespace)
+
+
+def checked(job: Job, desk: Desk, *, replace: bool) -> tuple[Json, ...]:
+    """Return the manifests, or say why the cluster would not take them; nothing is created."""
+    api = desk.api
+    there = lookup.looked_up(api, job.job_name)
+    if there and not replace:
+        raise Problem(f"{there.told()}, and a name is for one job at a time: say --replace, or take another name")
+    manifests = placed(job, api.namespace).manifests()
+    _needed(api, manifests)
+    for each in manifests:
+        _dry(api, each, replace=replace)
+    for each in manifests:
+        if each["kind"] == "Job":
+            dry_pod(api, each)
+    return manifests
+
+
+def create(api: Api, manifests: tuple[Json, ...], warn: Callable[[str], None]) -> None:
+    """Create all, the first as owner of the rest; on any failure remove what was made."""
+    made: list[tuple[str, str]] = []
+    owner: Json = {}
+    try:
+        for each in manifests:
+            made.append((each["kind"], each["metadata"]["name"]))  # also where its answer never comes
+            try:
+                found = api.create(owned(each, owner))
+            except Refused:
+                made.pop()
+                raise
+            owner = owner or found
+    except BaseException:
+        for kind, name in reversed(made):
+            try:
+                gone(api, kind, name)
+            except Problem as problem:
+                warn(f"{kind} {name} may have been made, and could not be removed again: {problem}")
+        raise
+
+
+def owned(manifest: Json, owner: Json) -> Json:
+    """Return a manifest that names its owner, with which it will be removed; what is the cluster's has none."""
+    if not owner or manifest["kind"] in kinds.CLUSTER_WIDE:
+        return manifest
+    reference = {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": owner["metadata"]["name"],
+        "uid": owner["metadata"]["uid"],
+    }
+    return {**manifest, "metadata": {**manifest["metadata"], "ownerReferences": [reference]}}
+
+
+def removed(desk: Desk, name: str, *, within: float = GONE_WITHIN) -> None:
+    """Remove a job with all that it owns, and wait until its pods are gone."""
+    remove(desk.api, name)
+    begun = time.monotonic()
+    for kind in ("Job", "Pod"):
+        for objects in changes(desk.api, kind, kinds.of_job(name), tell=desk.voice.note):
+            if not objects:
+                break
+            if time.monotonic() - begun > within:
+                left = ", ".join(each["metadata"]["name"] for each in objects[:5])
+                raise Problem(f"{left} of the old job {name} is still there after {within:.0f} s: try again later")
+    while left := ", ".join(made_for(desk.api, name)):  # a volume in use goes after its last pod
+        if time.monotonic() - begun > within:
+            raise Problem(f"{left} of the old job {name} is still there after {within:.0f} s: try again later")
+        time.sleep(1)
+
+
+def remove(api: Api, name: str) -> bool:
+    """Delete a job's Jobs, what they own, and the volumes made for it; return whether any was there."""
+    selector = kinds.of_job(lookup.checked(name))
+    volumes = made_for(api, name)
+    gang = lookup.looked_up(api, name)
+    for each in gang.jobs if gang else ():
+        gone(api, "Job", each.name)
+    for kind in ("Service", "NetworkPolicy", "PersistentVolumeClaim"):
+        for left in list(api.listed(kind, selector)):
+            gone(api, kind, left["metadata"]["name"])
+    for volume in volumes:
+        gone(api, "PersistentVolume", volume)
+    return bool(gang or volumes)
+
+
+def made_for(api: Api, name: str) -> tuple[str, ...]:
+    """Return the PersistentVolumes that were made for a job: no Job can own them, and they may outlive it."""
+    try:
+        found = tuple(api.listed("PersistentVolume", kinds.of_job(name)))
+    except Refused as refused:
+        if refused.status != 403:
+            raise
+        return ()  # who has no right to see them has made none
+    ours = (each for each in found if each["spec"].get("claimRef", {}).get("namespace") == api.namespace)
+    return tuple(str(each["metadata"]["name"]) for each in ours)
+
+
+def gone(api: Api, kind: str, name: str) -> None:
+    """Delete an object that may be gone already."""
+    if not name:
+        return
+    try:
+        api.delete(kind, name)
+    except Refused as refused:
+        if refused.status != 404:
+            raise
+
+
+def _needed(api: Api, manifests: tuple[Json, ...]) -> None:
+    """Say which Secret or claim is not there: pods would wait for it for ever."""
+    made = {each["metadata"]["name"] for each in manifests}
+    for pod in (each["spec"]["template"]["spec"] for each in manifests if each["kind"] == "Job"):
+        for secret in pod.get("imagePullSecrets", ()):
+            _there(
+                api, "Secret", secret["name"], "`paddlectl get registry` lists them, `paddlectl registry` makes one"
+            )
+        for volume in pod.get("volumes", ()):
+            claim = volume.get("persistentVolumeClaim", {}).get("claimName")
+            if claim and claim not in made:
+                _there(
+                    api, "PersistentVolumeClaim", claim, "it is the volume behind /pfs: ask who keeps the namespace"
+                )
+
+
+def _there(api: Api, kind: str, name: str, remedy: str) -> None:
+    try:
+        api.get(kind, name)
+    except Refused as refused:
+        if refused.status == 404:
+            raise Problem(f"no {kind} {name} is in the namespace {api.namespace}: {remedy}") from None
+        if refused.status != 403:  # without the right to look, the pods will say it
+            raise
+
+
+def _dry(api: Api, manifest: Json, *, replace: bool) -> None:
+    try:
+        api.create(manifest, dry=True)
+    except Refused as refused:
+        name = f"{manifest['kind']} {manifest['metadata']['name']}"
+        if refused.status == 409:
+            _in_the_way(api, manifest, name, replace=replace)
+            return
+        if refused.status in (400, 422):
+            raise Problem(f"the API server would not take the {name}: {refused.message}") from None
+        raise
+
+
+def _in_the_way(api: Api, manifest: Json, name: str, *, replace: bool) -> None:
+    """Say what has the name of something that is to be made; what is left of the same job may be replaced."""
+    there = api.get(manifest["kind"], manifest["metadata"]["name"])
+    labels, wanted = there["metadata"].get("labels") or {}, manifest["metadata"]["labels"]
+    if any(labels.get(key) != value for key, value in wanted.items()):
+        raise Problem(f"a {name} that is no part of this job is there: remove it, or take another name")
+    if not replace:
+        raise Problem(f"the {name} of an earlier job of this name is there: say --replace, or take another name")
+
+
+def dry_pod(api: Api, job: Json) -> None:
+    """Have a pod of a Job checked: a Job is taken whatever pods it asks for, and they are refused one by one."""
+    template = job["spec"]["template"]
+    metadata = {"name": f"{job['metadata']['name']}-check", "labels": template["metadata"]["labels"]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+    try:
+        api.create(pod, dry=True)
+    except Refused as refused:
+        if refused.status == 403 and " cannot create " in refused.message:
+            return  # who may make Jobs need not be allowed to make pods
+        if "exceeded quota" in refused.message:
+            raise Problem(
+                f"not even one pod has room: {refused.message}; `paddlectl get quota` shows what is used"
+            ) from None
+        if "violates PodSecurity" in refused.message:
+            raise Problem(
+                f"the namespace {api.namespace} does not take such pods: {refused.message}; name volumes by claims, "
+                "or another namespace with -namespace"
+            ) from None
+        if refused.status in (400, 403, 422):
+            raise Problem(
+                f"the API server would not take a pod of {job['metadata']['name']}: {refused.message}"
+            ) from None
+        raise

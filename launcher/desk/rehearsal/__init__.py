@@ -1,0 +1,1 @@
+"""A job's life on this machine alone."""

@@ -1,0 +1,129 @@
+"""Makes the ground for a rehearsal: a directory of its own, the example's files, data in shards, ports that are free.
+
+Nothing is ever removed that an earlier rehearsal did not make.
+"""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from launcher.desk.rehearsal.example import MAKER, Example
+from launcher.desk.rehearsal.rehearsal import Pod, Rehearsal
+
+MARKER = ".paddle-launcher-demo"
+
+
+class NotReady(Exception):
+    """The rehearsal cannot begin, for a reason that a sentence tells."""
+
+
+def check_example(example: Example) -> None:
+    """Refuse to begin where the example is not."""
+    missing = [name for name in example.needed if not (example.directory / name).is_file()]
+    if missing:
+        remedy = (
+            "the current directory to be the repository's root, which has the examples; change to it and try again"
+            if example.own
+            else "the program's package"
+        )
+        raise NotReady(f"{example.directory} does not hold {' and '.join(missing)}: expected {remedy}")
+
+
+def check_ports(
+    addresses: Sequence[str],
+    ports: Sequence[int],
+    *,
+    listen: Callable[[tuple[str, int]], socket.socket] = socket.create_server,
+) -> None:
+    """Refuse a port that is taken: the pserver's own word on it would come late and short."""
+    for address in addresses:
+        for port in ports:
+            try:
+                listen((address, port)).close()
+            except OSError as error:
+                raise NotReady(_why_not(address, port, error)) from error
+
+
+def _why_not(address: str, port: int, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"{address}:{port} is taken by another program: choose other ports with --port"
+    if error.errno == errno.EACCES:
+        return f"{address}:{port} may not be opened by this user: choose a port of 1024 or more with --port"
+    return f"{address}:{port} cannot be opened: {error.strerror}; on Linux, all of 127.0.0.0/8 is the machine itself"
+
+
+def check_directory(directory: Path) -> None:
+    """Refuse a directory with anything in it that no rehearsal made."""
+    if directory.exists() and not _is_ours(directory):
+        raise NotReady(
+            f"{directory} holds something that no rehearsal made: nothing in it was touched; "
+            "name an empty or a new one with --directory"
+        )
+
+
+def clear(directory: Path, *, keep: bool) -> None:
+    """Make the directory anew; the last rehearsal's is removed, or moved aside."""
+    try:
+        check_directory(directory)
+        if keep and directory.exists():
+            directory.rename(_aside(directory))
+        if directory.exists():
+            shutil.rmtree(directory)
+        directory.mkdir(parents=True)
+        (directory / MARKER).write_text("Made by launcher.desk.rehearsal.local, which may remove this directory.\n")
+    except OSError as error:
+        raise NotReady(f"{directory} cannot be made anew: {error.strerror} ({error.filename})") from error
+
+
+def _is_ours(directory: Path) -> bool:
+    return directory.is_dir() and ((directory / MARKER).is_file() or not any(directory.iterdir()))
+
+
+def _aside(directory: Path) -> Path:
+    number = 1
+    while (aside := directory.with_name(f"{directory.name}.{number}")).exists():
+        number += 1
+    return aside
+
+
+def furnish(rehearsal: Rehearsal, pods: Sequence[Pod]) -> None:
+    """Lay out the volume as the seeds have it, and a directory for each pod; an example makes its data, too."""
+    for pod in pods:
+        pod.workdir.mkdir(parents=True)
+    if rehearsal.example.own:
+        _furnish_example(rehearsal)
+    else:
+        _copy(rehearsal.example.directory, rehearsal.config_dir)
+
+
+def _copy(package: Path, target: Path) -> None:
+    """Copy a package as `submit` does, without what rehearsals have made in it."""
+
+    def made_here(at: str, names: list[str]) -> list[str]:
+        return [name for name in names if (Path(at, name) / MARKER).is_file()]
+
+    try:
+        shutil.copytree(package, target, symlinks=True, ignore=made_here)
+    except (OSError, shutil.Error) as error:
+        why = error.strerror or f"{len(error.args[0])} files of it cannot be read" if error.args else "unknown"
+        raise NotReady(f"{package} cannot be copied to {target}: {why}") from error
+
+
+def _furnish_example(rehearsal: Rehearsal) -> None:
+    """Bring an example's own files, and a shard of its data for each pod."""
+    example = rehearsal.example
+    rehearsal.config_dir.mkdir(parents=True)
+    for path in example.directory.glob(example.own):
+        shutil.copy(path, rehearsal.config_dir)
+    # The example's own maker splits as well: a shard has all users and movies, and a part of the ratings.
+    maker = example.directory / MAKER
+    words = (sys.executable, maker, rehearsal.job_dir, f"--shards={rehearsal.pods}")
+    made = subprocess.run(words, stderr=subprocess.PIPE, text=True, check=False)
+    if made.returncode:
+        raise NotReady(f"{maker} ended with {made.returncode}:\n{made.stderr}")

@@ -1,0 +1,50 @@
+"""The desk itself: which datacenter is meant, and its API; both are looked for when they are first needed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from launcher.desk.config import config, datacenters
+from launcher.desk.config.datacenters import Datacenter
+from launcher.desk.terminal import Voice
+
+if TYPE_CHECKING:
+    from launcher.desk.jobs.api_calls import Api
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What flags say of where; what they do not say, the environment does, and then the file."""
+
+    config: str = ""
+    datacenter: str = ""
+    namespace: str = ""
+
+
+class Desk:
+    """Where a user sits."""
+
+    def __init__(self, asked: Asked, *, voice: Voice | None = None, environ: Mapping[str, str] = os.environ) -> None:
+        self.asked = asked
+        self.voice = voice or Voice()
+        self.environ = environ
+
+    @cached_property
+    def datacenter(self) -> Datacenter:
+        """The datacenter that is meant."""
+        named = self.asked.config or self.environ.get("PADDLE_CONFIG", "")
+        path = Path(named) if named else config.place(self.environ, Path.home())
+        found = config.read(path, needed=bool(named), tell=self.voice.warn)
+        return datacenters.chosen(found, self.asked.datacenter or self.environ.get("PADDLE_DATACENTER", ""))
+
+    @cached_property
+    def api(self) -> Api:
+        """Its API server."""
+        from launcher.desk.jobs import api_calls as api  # 0.2 s, which help does without
+
+        return api.opened(self.datacenter, self.asked.namespace, self.environ, self.voice.detail)

@@ -1,0 +1,112 @@
+"""How a pod's life is told while it is lived, and how it ends: events, seconds in each phase, the last words."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from launcher.pod.log import Tell, teller
+from launcher.pod.outcome import Outcome
+from launcher.pod.output.sink import Sink
+from launcher.pod.output.standard import Stream, same
+from launcher.pod.peers.roster import Roster
+from launcher.pod.programs.plan import Plan
+from launcher.pod.programs.policy import Cause
+from launcher.pod.settings.nouns import Role, Settings
+
+if TYPE_CHECKING:
+    from launcher.pod.gang.status.metrics import Facts
+    from launcher.pod.output.pump import Pump
+
+TERMINATION_LOG = Path("/dev/termination-log")
+LAST_WORDS = 1.0
+
+
+class Story:
+    """One life, told on stderr, with the children's output on stdout."""
+
+    def __init__(self, termination_log: Path = TERMINATION_LOG) -> None:
+        """Begin; nothing is opened or started before there is something to tell."""
+        self.rank: int | None = None
+        self._termination_log = termination_log
+        self._seconds: dict[str, float] = {}
+        self._children: dict[str, tuple[int, Pump]] = {}
+        self._quiet = False
+
+    @cached_property
+    def out(self) -> Sink:
+        """Where the children's output goes."""
+        return Sink(Stream(1), name="stdout")
+
+    @cached_property
+    def _err(self) -> Sink:
+        # Where both are one pipe, an event must not come out in the middle of a child's line.
+        return self.out if same(1, 2) else Sink(Stream(2), name="stderr")
+
+    @cached_property
+    def tell(self) -> Tell:
+        """Tell one event."""
+        return teller(self._err.put_now, terminal=os.isatty(2))
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Count the seconds of a phase, however it ends."""
+        begun = time.monotonic()
+        try:
+            yield
+        finally:
+            self._seconds[name] = round(self._seconds.get(name, 0.0) + time.monotonic() - begun, 3)
+
+    def started(self, name: str, pid: int, pump: Pump) -> None:
+        """Remember a child that runs from now on."""
+        self._children[name] = (pid, pump)
+
+    def facts(self) -> Facts:
+        """Return what is measured here: for the metrics, asked on another thread."""
+        from launcher.pod.gang.status.metrics import Facts  # a plain init, which also has a story, has no gang
+
+        children = dict(self._children)
+        return Facts(
+            seconds=dict(self._seconds),
+            children={name: pid for name, (pid, _) in children.items()},
+            pumps={name: {"bytes": pump.total} for name, (_, pump) in children.items()},
+        )
+
+    def starting(self, settings: Settings, roster: Roster, plan: Plan) -> None:
+        """Tell what is about to be trained, where, and as whom."""
+        own = "pserver_id" if roster.role is Role.PSERVER else "trainer_id"
+        self.tell(
+            "training_starting",
+            job=str(settings.job_dir or settings.job),
+            num_gradient_servers=len(roster.trainers),
+            **{own: roster.rank},
+            version=str(settings.runtime),
+            children=[program.name for program in plan.programs],
+        )
+
+    def of_init(self, cause: Cause) -> Outcome:
+        """Return a plain init's outcome; it is not told, since the command's own words are enough."""
+        self._quiet = not cause.unstarted
+        return Outcome(code=cause.code, reason=cause.reason)
+
+    def end(self, outcome: Outcome) -> None:
+        """Leave the termination message, and one canonical last line."""
+        if self._quiet:
+            return
+        message = outcome.message()
+        with suppress(OSError):
+            self._termination_log.open("r+b").close()  # made by the kubelet, or not there
+            self._termination_log.write_text(message, encoding="utf-8", errors="replace")
+        until = time.monotonic() + LAST_WORDS
+        if "out" in self.__dict__:
+            self.out.flush(until)
+        if outcome.code:
+            self._err.put_now(f"start_paddle: {message}\n".encode(errors="replace"))
+        facts = {"reason": outcome.reason, "code": int(outcome.code), "rank": self.rank, "seconds": self._seconds}
+        self.tell("launcher_finished", **facts)
+        self._err.flush(until)

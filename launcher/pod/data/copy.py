@@ -1,0 +1,180 @@
+"""How a tree is copied: surveyed first, then file by file, or several at a time where each waits for a network.
+
+No link is followed, no device opened; what an interrupted copy left is kept where it is whole.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from launcher.dataset.manifest import NAME, Entry
+from launcher.pod.data.crew import Crew
+from launcher.pod.data.file import FileCopier, Read
+from launcher.pod.data.filesystems import threads_for
+from launcher.pod.data.links import Link
+from launcher.pod.data.survey import Census, read_link, refuse_leaving, survey
+from launcher.pod.log import Tell
+from launcher.pod.outcome import ShardError
+from launcher.safefs.dirs import Dir, Found, Kind, all_inside, directory, inside, laid_over
+from launcher.safefs.refusals import naming, shown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copier:
+    """How trees are copied here: who is told, how often, and by which means."""
+
+    tell: Tell
+    every: float = 5.0
+    clock: Callable[[], float] = time.monotonic
+    read: Read = os.readv
+    threads: int = 0  # 0: as the kind of the file system says
+
+    def assemble(self, dirs: Sequence[Dir], into: Path, listed: Mapping[str, Entry] | None = None) -> Census:
+        """Make `into` what the directories laid over each other are, keeping what of it is there already.
+
+        What a manifest lists is held against it.
+        """
+        with _side_by_side(self.threads or max(threads_for(each.fd) for each in dirs)) as pool:
+            return self._assemble(dirs, into, listed or {}, pool)
+
+    def _assemble(
+        self, dirs: Sequence[Dir], into: Path, listed: Mapping[str, Entry], pool: ThreadPoolExecutor | None
+    ) -> Census:
+        census = survey(dirs, listed, pool)
+        refuse_leaving(census.links)
+        with naming(str(into)):
+            into.mkdir(mode=0o700, exist_ok=True)
+        with directory(into, trusted=True, ours=True) as target:
+            _check_room(census.bytes - survey((target,), {}, None).bytes, dirs, target)
+            with ThreadPoolExecutor(1) as beside:
+                crew = Crew(pool)
+                copy = _Copy(whole=census, copier=self, listed=listed, crew=crew, beside=None if pool else beside)
+                try:
+                    copy.tree(dirs, target)
+                    crew.settle()
+                finally:
+                    crew.halt()
+        # Once more, for what was really copied: the source may have changed since the survey.
+        refuse_leaving(copy.links)
+        if missing := sorted(listed.keys() - copy.verified):
+            raise ShardError(
+                f"{shown(missing[0])} is not there, and {NAME} lists it: expected all files of the split, "
+                f"{len(missing)} are missing; split the data again, or copy it to the volume again"
+            )
+        return Census(files=copy.files, bytes=copy.bytes, links=copy.links, verified=len(copy.verified))
+
+
+@contextmanager
+def _side_by_side(threads: int) -> Iterator[ThreadPoolExecutor | None]:
+    if threads < 2:
+        yield None
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        yield pool
+
+
+@dataclass(slots=True, kw_only=True)
+class _Copy:
+    """One tree on its way, and how far it is, told every few seconds."""
+
+    whole: Census
+    copier: Copier
+    listed: Mapping[str, Entry]
+    crew: Crew
+    beside: ThreadPoolExecutor | None
+    files: int = 0
+    bytes: int = 0
+    links: dict[str, Link] = field(default_factory=dict)
+    verified: set[str] = field(default_factory=set)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    due: float = field(init=False)
+    file: FileCopier = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.due = self.copier.clock() + self.copier.every
+        self.file = FileCopier(count=self._count, read=self.copier.read, beside=self.beside)
+
+    def tree(self, dirs: Sequence[Dir], into: Dir, above: str = "") -> None:
+        found, present = laid_over(dirs), laid_over((into,))
+        for old in present.values():
+            # A link is quickly made anew, which tells that it is right.
+            if old.kind is Kind.LINK or old.name not in found or old.kind is not found[old.name].kind:
+                _remove(old)
+        for each in found.values():
+            again = each.name in present and each.kind is present[each.name].kind
+            if each.kind is Kind.DIRECTORY:
+                self._directory(each, into, above, again)
+            elif each.kind is Kind.LINK:
+                self._link(each, into, above)
+            else:
+                self.crew.begin(partial(self._file, each, into, again))
+        with naming(into.path):
+            # The owner's rights stay, or the tree could not be removed again.
+            os.fchmod(into.fd, os.fstat(dirs[-1].fd).st_mode & 0o777 | 0o700)
+
+    def _file(self, found: Found, into: Dir, again: bool) -> None:
+        entry = self.listed.get(found.path)
+        self.file.copy(found, into, present=again, entry=entry)
+        with self.lock:
+            self.files += 1
+            if entry:
+                self.verified.add(found.path)
+
+    def _directory(self, found: Found, into: Dir, above: str, again: bool) -> None:
+        with naming(f"{into.path}/{found.name}"):
+            if not again:
+                os.mkdir(found.name, 0o700, dir_fd=into.fd)
+        with ExitStack() as stack:
+            target = stack.enter_context(inside(into, found.name))
+            dirs = stack.enter_context(all_inside(found))
+            try:
+                self.tree(dirs, target, f"{above}{found.name}/")
+            except BaseException:
+                self.crew.halt()
+                raise
+            self.crew.leave(stack.pop_all())
+
+    def _link(self, found: Found, into: Dir, above: str) -> None:
+        link = self.links[above + found.name] = read_link(found)
+        with naming(f"{into.path}/{found.name}"):
+            os.symlink(link.target, found.name, dir_fd=into.fd)
+
+    def _count(self, size: int) -> None:
+        with self.lock:
+            self.bytes += size
+            now = self.copier.clock()
+            if now < self.due:
+                return
+            self.due = now + self.copier.every
+            of_files, of_bytes = self.whole.files, self.whole.bytes
+            percent = min(100, self.bytes * 100 // of_bytes) if of_bytes else 100
+            told = {"files": self.files, "bytes": self.bytes, "of_files": of_files, "of_bytes": of_bytes}
+            self.copier.tell("staging", **told, percent=percent)
+
+
+def _remove(found: Found) -> None:
+    with naming(found.path):
+        if found.kind is Kind.DIRECTORY:
+            shutil.rmtree(found.name, dir_fd=found.at.fd)
+        else:
+            os.unlink(found.name, dir_fd=found.at.fd)
+
+
+def _check_room(needed: int, dirs: Sequence[Dir], target: Dir) -> None:
+    with naming(target.path):
+        disk = os.fstatvfs(target.fd)
+    free = disk.f_bavail * disk.f_frsize
+    if needed > free:
+        raise ShardError(
+            f"{shown(dirs[-1].path)} needs {needed} bytes more in {Path(target.path).parent}, {free} are free: "
+            "expected room for all of it; free some, or raise the size or the ephemeral-storage limit"
+        )

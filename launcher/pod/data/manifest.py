@@ -1,0 +1,45 @@
+"""What a manifest beside the shards says of their files: read as from a stranger, matched with the shards."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+from launcher.dataset.manifest import LIMIT, NAME, Entry, Manifest, parse
+from launcher.dataset.problem import DatasetError
+from launcher.pod.outcome import ShardError
+from launcher.safefs.dirs import FILE, Dir, Kind, format_of, kind_of, opened
+from launcher.safefs.refusals import naming
+
+
+def listed_in(job: Dir, shards: Sequence[Dir], ways: int) -> Mapping[str, Entry]:
+    """Return the files that a manifest lists in these shards, by their paths; none where there is no manifest."""
+    found = _manifest(job)
+    if found is None:
+        return {}
+    if found.shards != ways:
+        raise ShardError(
+            f"{job.path}: {ways} shards are there, and {NAME} lists {found.shards}: "
+            "expected those that it lists alone; move the others away, or the manifest if it is out of date"
+        )
+    entries = {f"{job.path}/{entry.name}": entry for entry in found.files}
+    mine = tuple(f"{shard.path}/" for shard in shards)
+    return {path: entry for path, entry in entries.items() if path.startswith(mine)}
+
+
+def _manifest(job: Dir) -> Manifest | None:
+    if not format_of(job, NAME):
+        return None
+    path = f"{job.path}/{NAME}"
+    with opened(path, FILE, name=NAME, at=job.fd) as file, naming(path):
+        if kind_of(os.fstat(file).st_mode, path) is not Kind.FILE:
+            raise ShardError(f"{path} is no file: expected the manifest of a split; move it away")
+        text = b""
+        while len(text) <= LIMIT and (block := os.read(file, 1 << 20)):
+            text += block
+    try:
+        if len(text) > LIMIT:
+            raise DatasetError(f"more than {LIMIT} bytes")
+        return parse(text)
+    except DatasetError as error:
+        raise ShardError(f"{path}: {error}; expected the manifest of a split: move it away") from None

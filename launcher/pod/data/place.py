@@ -1,0 +1,196 @@
+"""The places of staged things in the working directory, and how what is there makes way for them.
+
+Killed between any two steps, the next start comes to the same end. Only what the marker file knows as staged is
+ever deleted; a `data` of the image or the user is moved to `data.before`.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import shutil
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from launcher.pod.data.copy import Copier
+from launcher.pod.data.marker import Identity, Marker
+from launcher.pod.outcome import ShardError
+from launcher.safefs.dirs import directory
+from launcher.safefs.refusals import naming, shown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A working directory and its `data`."""
+
+    workdir: Path
+    copier: Copier
+    rename: Callable[[Path, Path], None] = os.rename
+    remove: Callable[[Path], None] = shutil.rmtree
+
+    @property
+    def data(self) -> Path:
+        """What the trainer reads."""
+        return self.workdir / "data"
+
+    @property
+    def before(self) -> Path:
+        """What `data` was before the first staging."""
+        return self.workdir / "data.before"
+
+    @property
+    def old(self) -> Path:
+        """Staged data that has made way, not deleted yet."""
+        return self.workdir / ".data.old"
+
+    def staging(self, what: str, *sources: str) -> Path:
+        """Return where something of these sources is put together, and delete what was begun from others."""
+        digest = hashlib.sha256("\0".join(sources).encode(errors="surrogateescape")).hexdigest()[:12]
+        mine = self.workdir / f".{what}.staging-{digest}"
+        for other in self.workdir.glob(f".{what}.staging-*"):
+            if other != mine:
+                self._delete(other)
+        return mine
+
+    def underlay(self) -> Path | None:
+        """Return the image's or the user's directory that the shard is laid over, where there is one."""
+        kept = self.before if _exists(self.before) else None
+        if not _exists(self.data):
+            return kept
+        info = self.data.lstat()
+        if not stat.S_ISDIR(info.st_mode):
+            raise ShardError(f"{self.data} is no directory: expected one, or nothing there; remove it from the image")
+        if info.st_dev != self.workdir.stat().st_dev:
+            raise self._mounted()
+        if self._is_ours(self._marker()):
+            return kept
+        if kept:
+            raise ShardError(
+                f"{self.data} was not staged here, and {kept} is there already: "
+                "expected only one of them; move one away"
+            )
+        return self.data
+
+    def take_back(self, staged: Path) -> None:
+        """Go on from a `data` that was staged from the same sources: what is unchanged is not copied again."""
+        if _exists(staged) or not _exists(self.data):
+            return
+        marker = self._marker()
+        if marker.made_of == staged.name and _identity(self.data) in marker.staged:
+            with suppress(_OtherDeviceError):
+                self._move(self.data, staged)
+
+    def put(self, staged: Path) -> None:
+        """Make a directory that is complete the working directory's `data`."""
+        self._drop_old()
+        marker = self._marker()
+        marker = Marker(staged=marker.staged | {_identity(staged)}, copied=marker.copied)
+        # Before the renames: after a kill between them, both directories are known as staged.
+        self._remember(marker)
+        if _exists(self.data):
+            if not self._is_ours(marker):
+                self._set_aside(marker)
+            if _exists(self.data):
+                self._retire()
+        self._move(staged, self.data)
+        self._drop_old()
+        self._remember(Marker(staged=frozenset({_identity(self.data)}), made_of=staged.name))
+
+    def merge(self, staged: Path, into: Path | None = None) -> None:
+        """Move everything below a directory to its place in the working directory, over what is there."""
+        into = into or self.workdir
+        with naming(str(staged)):
+            entries = sorted(staged.iterdir())
+        for entry in entries:
+            target = into / entry.name
+            is_directory = stat.S_ISDIR(entry.lstat().st_mode)
+            if is_directory and _exists(target):
+                if not stat.S_ISDIR(target.lstat().st_mode):
+                    raise ShardError(
+                        f"{shown(str(target))} is no directory, but one of the job's files is: rename one"
+                    )
+                self.merge(entry, target)
+            else:
+                with naming(str(target)):
+                    self.rename(entry, target)
+        with naming(str(staged)):
+            staged.rmdir()
+
+    def _set_aside(self, marker: Marker) -> None:
+        try:
+            self._move(self.data, self.before)
+        except _OtherDeviceError:
+            # A directory of the image: overlayfs moves none. It is copied, and from then on ours to delete.
+            copy = self.workdir / ".data.before.staging"
+            with directory(self.data, trusted=True) as data:
+                self.copier.assemble((data,), copy)
+            self._remember(Marker(staged=marker.staged, copied=marker.copied | {_identity(self.data)}))
+            self._move(copy, self.before)
+        self.copier.tell("data_set_aside", moved_to=str(self.before))
+
+    def _retire(self) -> None:
+        try:
+            self._move(self.data, self.old)
+        except _OtherDeviceError:
+            self._delete(self.data)
+
+    def _drop_old(self) -> None:
+        if _exists(self.old):
+            if _identity(self.old) not in self._marker().staged:
+                raise ShardError(f"{self.old} was not staged here: expected nothing there; move it away")
+            self._delete(self.old)
+
+    def _is_ours(self, marker: Marker) -> bool:
+        mine = _identity(self.data)
+        return mine in marker.staged or (mine in marker.copied and _exists(self.before))
+
+    def _marker(self) -> Marker:
+        file = self.workdir / ".data.staged"
+        with naming(str(file)):
+            return Marker.parse(file.read_text(errors="replace")) if _exists(file) else Marker()
+
+    def _remember(self, marker: Marker) -> None:
+        file = self.workdir / ".data.staged"
+        with naming(str(file)):
+            new = file.with_suffix(".new")
+            new.write_text(marker.text())
+        self._move(new, file)
+
+    def _move(self, source: Path, target: Path) -> None:
+        try:
+            with naming(str(target)):
+                self.rename(source, target)
+        except ShardError as error:
+            number = getattr(error.__cause__, "errno", None)
+            if number == errno.EXDEV:
+                raise _OtherDeviceError(*error.args) from error
+            raise (self._mounted() if number == errno.EBUSY else error) from None
+
+    def _delete(self, path: Path) -> None:
+        with naming(str(path)):
+            self.remove(path)
+
+    def _mounted(self) -> ShardError:
+        return ShardError(
+            f"{self.data} is a mount, which cannot be replaced as a whole: "
+            f"expected the volume to be mounted at the working directory, {self.workdir}, or elsewhere"
+        )
+
+
+class _OtherDeviceError(ShardError):
+    """A rename is not possible here."""
+
+
+def _exists(path: Path) -> bool:
+    with naming(str(path)):
+        return os.path.lexists(path)
+
+
+def _identity(path: Path) -> Identity:
+    with naming(str(path)):
+        info = path.lstat()
+    return info.st_dev, info.st_ino

@@ -1,0 +1,208 @@
+"""What is staged into the working directory, and in which order: the job's files, then this rank's data.
+
+Plain blocking I/O for a thread that may be abandoned at any moment: a later start goes on or begins anew.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from launcher.dataset.manifest import Entry
+from launcher.pod import workdir
+from launcher.pod.data.copy import Copier
+from launcher.pod.data.file import Read
+from launcher.pod.data.layout import NUMBER, find_shard
+from launcher.pod.data.manifest import listed_in
+from launcher.pod.data.place import Place
+from launcher.pod.log import Tell
+from launcher.pod.outcome import ShardError
+from launcher.pod.peers.roster import Roster
+from launcher.pod.settings.nouns import Role, Settings
+from launcher.safefs.dirs import Dir, directory, format_of, inside, names, refuse_same_names
+from launcher.safefs.refusals import naming
+
+WORKDIR = "expected the working directory to be there: create it in the image, or set LAUNCHER_WORKDIR"
+
+PAYLOAD = "..data"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shard:
+    """What `./data` was made of: its last source, where there is one, and how much it holds."""
+
+    source: str = ""
+    files: int = 0
+    bytes: int = 0
+    verified: int = 0  # files that were held against a manifest
+
+
+def stage(
+    settings: Settings,
+    roster: Roster,
+    tell: Tell,
+    *,
+    every: float = 5.0,
+    clock: Callable[[], float] = time.monotonic,
+    read: Read = os.readv,
+    rename: Callable[[Path, Path], None] = os.rename,
+    remove: Callable[[Path], None] = shutil.rmtree,
+) -> Shard:
+    """Copy the job's files and this rank's data, or raise a ShardError."""
+    if settings.job_path is None and settings.config_dir is None:
+        return Shard()
+    begun = clock()
+    copier = Copier(tell=tell, every=every, clock=clock, read=read, threads=settings.stage_threads)
+    place = Place(workdir=Path(settings.workdir), copier=copier, rename=rename, remove=remove)
+    with ExitStack() as stack:
+        work = stack.enter_context(directory(place.workdir, trusted=True, advice=WORKDIR))
+        job = _job(settings, stack)
+        config = _config(settings, job, stack)
+        config_data = tuple(_data_of(config, stack))
+        if config:
+            _stage_files(place, config)
+        if settings.role is Role.PSERVER:
+            return Shard()
+        shards, listed = _shards(settings, roster.rank, job, stack)
+        if settings.job_path and not shards:
+            tell("no_shard", looked_in=_looked_in(settings, roster.rank))
+        done = _stage_data(place, work, config_data, shards, listed)
+    if done.source:
+        tell("staged", **asdict(done), seconds=round(clock() - begun, 3))
+    return done
+
+
+def _stage_files(place: Place, config: tuple[Dir, ...]) -> None:
+    staged = place.staging("files", config[0].path)
+    place.copier.assemble([_seen(each) for each in config], staged)
+    place.merge(staged)
+
+
+def _seen(config: Dir) -> Dir:
+    # As the shell's `cp -rf dir/* .` does, names with a dot in front are passed over.
+    hidden = {name for name in names(config) if name.startswith(".")}
+    own = {"data"} if stat.S_ISDIR(format_of(config, "data")) else set()
+    return replace(config, without=config.without | hidden | own)
+
+
+def _stage_data(
+    place: Place, work: Dir, own: tuple[Dir, ...], shards: tuple[Dir, ...], listed: Mapping[str, Entry]
+) -> Shard:
+    sources = (*own, *shards)
+    if not sources:
+        return Shard()
+    under = place.underlay()
+    staged = place.staging("data", *(source.path for source in sources))
+    place.take_back(staged)
+    with ExitStack() as stack:
+        if under:
+            below = stack.enter_context(inside(work, under.name))
+            sources = (below, *sources)
+        census = place.copier.assemble(sources, staged, listed)
+    place.put(staged)
+    source = ", ".join(each.path for each in shards or own)
+    return Shard(source=source, files=census.files, bytes=census.bytes, verified=census.verified)
+
+
+def _job(settings: Settings, stack: ExitStack) -> Dir | None:
+    """Open the job's directory on the volume; it need not be there before something is looked for in it."""
+    if settings.job_path is None:
+        return None
+    workdir.make_jobs_place(settings.job_path)
+    advice = "expected the directory that JOB_PATH names: is the volume mounted?"
+    volume = stack.enter_context(directory(Path(settings.job_path), advice=advice))
+    if not format_of(volume, settings.job):
+        return None
+    return stack.enter_context(inside(volume, settings.job))
+
+
+def _config(settings: Settings, job: Dir | None, stack: ExitStack) -> tuple[Dir, ...]:
+    """Open the directory of the job's files, and what is to be laid over it."""
+    if settings.config_dir is None:
+        return ()
+    advice = f"expected a directory with the job's files, as TRAIN_CONFIG_DIR={settings.config_dir} says"
+    if settings.config_dir.is_absolute():  # of the image, or of any volume that is mounted
+        return _with_payload(stack.enter_context(directory(Path(settings.config_dir), advice=advice)), stack)
+    if job is None:
+        raise ShardError(f"{settings.job_dir} does not exist: expected the job's directory, with its files in it")
+    found = job
+    for part in settings.config_dir.parts:
+        found = stack.enter_context(inside(found, part, advice))
+    return _with_payload(found, stack)
+
+
+def _with_payload(config: Dir, stack: ExitStack) -> tuple[Dir, ...]:
+    """Return a directory, and over it the files that it links to where it is a ConfigMap, a Secret or projected.
+
+    The kubelet makes a link for each name, to `..data/<name>`, and `..data` a link to the directory of the day.
+    """
+    if format_of(config, PAYLOAD) != stat.S_IFLNK:
+        return (config,)
+    with naming(f"{config.path}/{PAYLOAD}"):
+        day = os.readlink(PAYLOAD, dir_fd=config.fd)
+    if day not in names(config) or not stat.S_ISDIR(format_of(config, day)):
+        return (config,)
+    payload = stack.enter_context(inside(config, day))
+    return replace(config, without=frozenset(names(payload))), payload
+
+
+def _data_of(config: tuple[Dir, ...], stack: ExitStack) -> Iterator[Dir]:
+    for each in config:
+        if stat.S_ISDIR(format_of(each, "data")):
+            yield stack.enter_context(inside(each, "data"))
+
+
+def _looked_in(settings: Settings, rank: int) -> list[str]:
+    return [f"{settings.job_dir}/{rank}/data", f"{settings.job_dir}/data/{rank}"]
+
+
+def _shards(
+    settings: Settings, rank: int, job: Dir | None, stack: ExitStack
+) -> tuple[tuple[Dir, ...], Mapping[str, Entry]]:
+    """Open this rank's shards, and return them with what a manifest lists of them."""
+    if job is None:
+        return (), {}
+    by_rank = tuple(name for name in _numbers(job) if _has_data(job, name))
+    under_data = _numbers_in_data(job)
+    ways = find_shard(
+        rank,
+        settings.trainers,
+        job_dir=job.path,
+        counted_by=settings.counted_by,
+        by_rank=by_rank,
+        under_data=under_data,
+    )
+    found = []
+    for first, second in ways:
+        parent = stack.enter_context(inside(job, first))
+        found.append(stack.enter_context(inside(parent, second)))
+    if not found:
+        return (), {}
+    refuse_same_names(found)
+    return tuple(found), listed_in(job, found, len(by_rank) + len(under_data))
+
+
+def _numbers(parent: Dir) -> tuple[str, ...]:
+    # A link counts as there: it is refused when it is opened, and does not look like a shard that is missing.
+    kinds = (stat.S_IFDIR, stat.S_IFLNK)
+    return tuple(name for name in names(parent) if NUMBER.fullmatch(name) and format_of(parent, name) in kinds)
+
+
+def _has_data(job: Dir, name: str) -> bool:
+    if format_of(job, name) == stat.S_IFLNK:
+        return True
+    with inside(job, name) as rank:
+        return format_of(rank, "data") in (stat.S_IFDIR, stat.S_IFLNK)
+
+
+def _numbers_in_data(job: Dir) -> tuple[str, ...]:
+    if not format_of(job, "data"):
+        return ()
+    with inside(job, "data") as data:
+        return _numbers(data)

@@ -1,0 +1,1 @@
+"""The local socket through which training programs ask their launcher."""

@@ -1,0 +1,109 @@
+"""What a trainer and its launcher say to each other: its barriers, shared values and progress, as marks for the gang.
+
+It touches no file, and nothing in it waits except the callers' own threads in `door`.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from launcher.pod.gang.here.requests import Answer, Ask
+from launcher.pod.gang.here.session import Sheet
+from launcher.pod.gang.here.socket import HELLO, Caller, Door
+from launcher.pod.gang.protocol.messages import Marks, Word
+
+VARIABLE = "LAUNCHER_HERE"
+
+
+class Board:
+    """The launcher's side of `launcher.here`."""
+
+    def __init__(self, changed: Callable[[], None], *, hello: float = HELLO) -> None:
+        """Take what is to be called, on any thread and without a lock held, whenever `marks` has changed."""
+        self._changed = changed
+        self._lock = threading.Lock()
+        self._name = f"paddle-launcher-{secrets.token_hex(8)}"
+        self._token = secrets.token_hex(16)
+        self._sheet: Sheet[Caller] = Sheet()
+        self._word = Word()
+        self._door = Door(self._name, self, hello=hello)
+
+    def start(self) -> None:
+        """Let callers in."""
+        self._door.open()
+
+    def environment(self) -> dict[str, str]:
+        """Return what this generation's trainers need in their environment; ask again after each `begin`."""
+        with self._lock:
+            return {VARIABLE: f"{self._name}:{self._token}"}
+
+    def begin(self, generation: int, rank: int, trainers: int) -> None:
+        """Forget all of the generation before, whose processes have a token that is good for nothing now."""
+        with self._turn() as answers:
+            answers.update(self._sheet.end("the generation ended"))
+            self._token = secrets.token_hex(16)
+            self._sheet = Sheet(number=generation, rank=rank, trainers=trainers, over="")
+            answers.update(self._sheet.hear(self._word))
+
+    @property
+    def marks(self) -> Marks:
+        """What the trainer of this pod says to the others."""
+        with self._lock:
+            return self._sheet.marks
+
+    def hear(self, word: Word) -> None:
+        """Take in the leader's word; it may come before `begin`, late, or twice."""
+        with self._turn() as answers:
+            if word.number >= self._word.number:
+                self._word = word
+            answers.update(self._sheet.hear(word))
+
+    def end(self, reason: str) -> None:
+        """Let everything that waits, and all that is asked until the next generation, fail for this reason."""
+        with self._turn() as answers:
+            answers.update(self._sheet.end(reason))
+
+    def close(self) -> None:
+        """End, and hang up on everybody."""
+        self.end("the launcher is leaving")
+        self._door.close()
+
+    def knows(self, token: bytes) -> bool:
+        """Return whether it is this generation's token."""
+        with self._lock:
+            return hmac.compare_digest(token, self._token.encode())
+
+    def asked(self, caller: Caller, ask: Ask) -> None:
+        """Take a question from the door."""
+        with self._turn() as answers:
+            if hmac.compare_digest(caller.token, self._token.encode()):
+                answers.update(self._sheet.ask(caller, ask))
+            else:  # a generation began since it came in
+                answers[caller] = {"ended": "the generation ended"}
+
+    def late(self, caller: Caller) -> None:
+        """Hear that a caller's time is up."""
+        with self._turn() as answers:
+            answers.update(self._sheet.late(caller))
+
+    def gone(self, caller: Caller) -> None:
+        """Hear that a caller has hung up, answered or not."""
+        with self._turn():
+            self._sheet.gone(caller)
+
+    @contextmanager
+    def _turn(self) -> Iterator[dict[Caller, Answer]]:
+        """Change what is written, then answer and tell of it with nothing held."""
+        answers: dict[Caller, Answer] = {}
+        with self._lock:
+            before = self._sheet.marks
+            yield answers
+            news = self._sheet.marks != before
+        for caller, answer in answers.items():
+            caller.answer(answer)
+        if news:
+            self._changed()

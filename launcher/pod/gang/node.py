@@ -1,0 +1,142 @@
+"""Where a launcher stands in its gang: statuses, ledger, board and scribe around one `Member`.
+
+`look` is the whole of it: publish, hear, decide, and have done what follows. Nothing here waits.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from launcher.pod.gang.here.service import Board
+from launcher.pod.gang.protocol.follower import Orders
+from launcher.pod.gang.protocol.member import Member, Order
+from launcher.pod.gang.protocol.messages import Failure, Stage, Status, Verdict, Who
+from launcher.pod.gang.protocol.state import Heard, Limits, Rules
+from launcher.pod.gang.status.loop import Statuses
+from launcher.pod.gang.status.metrics import Facts
+from launcher.pod.gang.store.run_events import Scribe
+from launcher.pod.gang.store.store import Ledger
+from launcher.pod.log import Tell
+from launcher.pod.outcome import Outcome, SettingsError
+from launcher.pod.peers.roster import Roster
+from launcher.pod.programs.policy import soonest
+from launcher.pod.settings.nouns import PeersFrom, Settings
+
+
+class Station:
+    """One launcher's means, and the verdict once there is one."""
+
+    def __init__(self, settings: Settings, nudge: Callable[[], None], tell: Tell, facts: Callable[[], Facts]) -> None:
+        """Know oneself; nothing is started yet."""
+        limits = Limits.of(settings.timing.peer, settings.timing.join, settings.timing.rejoin)
+        # So short that whoever is cut off has ended before the others hold it lost.
+        grace = min(settings.timing.grace, (limits.lost - limits.lease) / 2)
+        who = Who(role=settings.role, address=settings.address, uid="", boot=secrets.token_hex(8))
+        self.member = Member(
+            status=Status(who=who, lone=os.getpid() == 1),
+            rules=Rules(limits=limits, restarts=settings.max_restarts, grace=grace),
+        )
+        self.board = Board(nudge)
+        self.ledger = Ledger(settings, nudge, tell)
+        self.verdict: Verdict | None = None
+        self.decided = 0.0
+        self.staged_bytes = 0  # so far; another thread counts
+        self._statuses = Statuses(
+            who, bind=settings.address, port=settings.status_port, limits=limits, nudge=nudge, tell=tell, facts=facts
+        )
+        self._scribe = Scribe(self.ledger.put, job=settings.job)
+        self._tell = tell
+        self._alone = settings.peers.source is PeersFrom.SELF  # nobody needs to read its status
+        self._read = 0.0
+
+    def start(self) -> None:
+        """Show the first status."""
+        try:
+            self._statuses.start()
+        except SettingsError as error:
+            if not self._alone:
+                raise
+            self._tell("status_not_served", why=str(error))
+        self._statuses.publish(self.member.status)
+        self.board.start()
+
+    def look(self) -> Orders:
+        """Publish, hear, decide, and have done what follows from it."""
+        now, member, heard = time.monotonic(), self.member, self._statuses.heard()
+        member.mark(self.board.marks, self.staged_bytes)
+        orders = self._settled(now, heard)
+        self._statuses.watch(member.watched)
+        self._statuses.publish(member.status)
+        if member.leads:
+            self.ledger.wish(member.lead.asked, member.lead.sealing)
+            self._scribe.look(now, member, heard)
+        if word := member.word(heard):
+            self.board.hear(word)
+        if orders.verdict and not self.verdict:
+            self.verdict, self.decided = orders.verdict, now
+            self._tell("verdict", code=orders.verdict.code, reason=orders.verdict.reason)
+        return replace(orders, until=soonest(orders.until, self._next_reading(now)))
+
+    def _settled(self, now: float, heard: Mapping[str, Heard]) -> Orders:
+        """Decide until nothing follows any more: what a leader says of itself may change its own word."""
+        for _ in Stage:
+            before = self.member.status
+            orders = self.member.look(now, heard, self.ledger.facts)
+            if self.member.status == before:
+                break
+        return orders
+
+    def take(self, roster: Roster) -> None:
+        """Take a complete roster."""
+        names = {peer.address: roster.name_of(role, peer) for role, peer in roster.members}
+        order = Order(addresses=tuple(names), digest=roster.digest, names=names)
+        who = replace(self.member.status.who, address=roster.me.address, uid=roster.me.uid)
+        self.ledger.open(roster.key)
+        self._statuses.leader = order.addresses[0]
+        self.member.meet(order, who, rank=roster.rank, key=roster.key)
+
+    def fail(self, own: Outcome) -> None:
+        """Say what went wrong here, with the name of the pod that it happened in."""
+        member = self.member
+        who = member.status.who
+        name = member.order.names.get(who.address)
+        alone = len(member.order.addresses) < 2
+        reason = own.reason if alone or not name else f"{own.reason}, on {name}"
+        tail, generation = own.tail.decode(errors="replace"), member.status.ready
+        member.fail(Failure(generation=generation, code=own.code, reason=reason, address=who.address, tail=tail))
+
+    def leader_answered(self) -> float:
+        """Return when the leader answered last, 0 if it never did."""
+        heard = self._statuses.heard().get(self.member.order.addresses[0])
+        return heard.sent if heard else 0.0
+
+    @property
+    def calm(self) -> bool:
+        """Whether nobody in the gang runs anything, by the leader's word."""
+        word = self.member.word(self._statuses.heard())
+        return word is not None and word.calm
+
+    def still_needed(self) -> bool:
+        """Return whether a member of the generation that was led here may still have to hear the verdict, or end."""
+        return self.member.leads and self.member.waited_for(self._statuses.heard(), time.monotonic())
+
+    def close(self, linger: float) -> None:
+        """Say the last words, and let the others read them."""
+        self._statuses.publish(self.member.status)
+        self._statuses.linger(linger)
+        self.ledger.close(time.monotonic() + linger)
+
+    def _next_reading(self, now: float) -> float | None:
+        """Have the record read now and then: a leader may be overtaken, and who waits may miss a verdict."""
+        member = self.member
+        if self.verdict or (member.engaged and not member.leads):
+            return None
+        every = member.rules.limits.lease / 3
+        if now >= self._read + every:
+            self._read = now
+            self.ledger.look()
+        return self._read + every

@@ -1,0 +1,100 @@
+"""What a member does next: a pure function of its leader's word and of its own state.
+
+No I/O here. The leader follows its own word as everybody does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from launcher.pod.gang.protocol.messages import Stage, Verdict, Word
+from launcher.pod.gang.protocol.state import Heard, Rules, View
+
+
+class Run(IntEnum):
+    """Which of a pod's programs may run."""
+
+    NOTHING = 0
+    PSERVERS = 1
+    ALL = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """Why a member's children end, and whether at once, without grace."""
+
+    reason: str
+    kill: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Orders:
+    """What to do now: the generation to be ready for, what may run in it, why it ends; when to ask again."""
+
+    ready: int = 0
+    run: Run = Run.NOTHING
+    end: End | None = None
+    verdict: Verdict | None = None
+    until: float | None = None
+
+
+def follow(view: View, rules: Rules) -> Orders:
+    """Return the orders; `view.order` begins with the leader of the generation that this member is in."""
+    heard = view.of(view.order[0]) if view.order else Heard()
+    word = _word(heard, view)
+    if verdict := _verdict(view) or view.record.sealed:
+        return Orders(ready=view.mine.ready, verdict=verdict)
+    if view.mine.ready:
+        return _in_generation(heard, word, view, rules)
+    return Orders(ready=_joined(word, view) if word else 0)
+
+
+def _verdict(view: View) -> Verdict | None:
+    """Return a verdict that was heard, also of a leader that is not in the order any more; it is final."""
+    words = (_word(heard, view) for heard in (Heard(status=view.mine), *view.heard.values()))
+    return next((word.verdict for word in words if word and word.verdict), None)
+
+
+def _word(heard: Heard, view: View) -> Word | None:
+    status = heard.status
+    if status is None or (status.key and view.mine.key and status.key != view.mine.key):
+        return None
+    return status.word
+
+
+def _joined(word: Word, view: View) -> int:
+    """Return the number of the generation that this member can take part in, or 0; never one of the past."""
+    mine, generation = view.mine, word.generation
+    if word.stage is not Stage.READYING or generation is None or generation.number <= mine.known:
+        return 0
+    mine_too = mine.who in generation.members and generation.digest == mine.digest
+    able = mine.surveyed and mine.quiet and not mine.children and not mine.stopping
+    seen = mine.passes is None or generation.resume is None or generation.resume in mine.passes
+    return generation.number if mine_too and able and seen else 0
+
+
+def _in_generation(heard: Heard, word: Word | None, view: View, rules: Rules) -> Orders:
+    number, leader = view.mine.ready, view.name(view.order[0])
+    lease = _lease(heard, word, view, rules)
+    if view.now >= lease:
+        who = "a member" if view.leads else f"the leader, {leader},"
+        return Orders(end=End(reason=f"{who} has not answered in time", kill=True))
+    if heard.refused:
+        return Orders(end=End(reason=f"the leader, {leader}, is gone"), until=lease)
+    if word is None or word.number != number:
+        return Orders(end=End(reason=f"the leader, {leader}, was started again"), until=lease)
+    if word.stage is Stage.GATHERING:
+        kill = view.record.highest > number
+        reason = word.cause.reason if word.cause else "the generation ended"
+        return Orders(end=End(reason=reason, kill=kill), until=lease)
+    run = {Stage.SERVING: Run.PSERVERS, Stage.TRAINING: Run.ALL}.get(word.stage, Run.NOTHING)
+    return Orders(ready=number, run=run, until=lease)
+
+
+def _lease(heard: Heard, word: Word | None, view: View, rules: Rules) -> float:
+    """Return until when children may run: on the leader's answers, and its own on those of every member."""
+    others = [heard.sent]
+    if view.leads and word and word.generation:
+        others = [view.of(who.address).sent for who in word.generation.members]
+    return min(others) + rules.limits.lease

@@ -1,0 +1,183 @@
+"""What the leader says next: a pure function of what it said before and of all that it knows.
+
+No I/O here. A generation needs every member, in each of its stages; the first thing that goes wrong ends it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from launcher.pod.gang.protocol.barriers import gathered
+from launcher.pod.gang.protocol.leader_state import (
+    Lead,
+    failure_of,
+    number_of,
+    patience,
+    replaced,
+    resume_for,
+    statuses_of,
+)
+from launcher.pod.gang.protocol.messages import Failure, Generation, Stage, Status, Verdict, Word
+from launcher.pod.gang.protocol.reasons import deserted, lacking, unmet
+from launcher.pod.gang.protocol.sealing import SEALING, end_if_overdue, seal, sealed
+from launcher.pod.gang.protocol.state import Rules, View
+from launcher.pod.outcome import Code
+from launcher.pod.settings.nouns import Role
+
+# Every way from one stage to the next. A stage also lasts; from OVER there is none.
+TRANSITIONS = {
+    (Stage.GATHERING, Stage.READYING): "every member is there with its data, runs nothing, and the record is made",
+    (Stage.READYING, Stage.SERVING): "every member is ready",
+    (Stage.READYING, Stage.GATHERING): "a member is lost, told to stop, or started again",
+    (Stage.SERVING, Stage.TRAINING): "every pserver accepts connections",
+    (Stage.SERVING, Stage.GATHERING): "a pserver failed, or a member is lost",
+    (Stage.TRAINING, Stage.GATHERING): "a child failed, or a member is lost",
+    (Stage.TRAINING, Stage.OVER): "every trainer is done, and the verdict is sealed",
+    (Stage.READYING, Stage.OVER): "the verdict of another leader stands in the record",
+    (Stage.SERVING, Stage.OVER): "the verdict of another leader stands in the record",
+    (Stage.GATHERING, Stage.OVER): "a failure that no restart cures, no restart left, or the deadline",
+}
+# What another start cannot cure: bad data, a program or a shard that is not there, settings that cannot be right.
+HOPELESS = frozenset({Code.DATA, Code.API, Code.BUG, Code.CANNOT_START, Code.SHARD, Code.SETTINGS})
+# A generation that trained for less than this is one of a crash loop, which goes round ever more slowly.
+SOON = 10.0
+SLOWEST = 30.0
+
+
+def lead(before: Lead, view: View, rules: Rules) -> Lead:
+    """Return the next word, and what is asked of the record beside it."""
+    if before.word.verdict:
+        return before
+    if before.sealing or view.record.sealed:
+        return sealed(before, view)
+    if before.word.stage is Stage.GATHERING:
+        after = _gather(before, view, rules)
+    elif cause := _trouble(before.word, view, rules):
+        after = _end(before, cause, view, rules)
+    else:
+        after = _advance(before, view)
+    return end_if_overdue(before, after, view, rules)
+
+
+def due(lead: Lead, view: View, rules: Rules) -> float | None:
+    """Return when to look again though nothing is heard."""
+    limits = rules.limits
+    if lead.word.verdict:
+        return None
+    if lead.sealing:
+        return lead.since + SEALING
+    times = [time for time in (lead.not_before, lead.hold) if time > view.now]
+    if lead.word.stage is not Stage.TRAINING:
+        times.append(lead.since + patience(lead.word, rules))
+    if lead.word.stage is not Stage.GATHERING and lead.word.generation:
+        heard = [view.of(who.address) for who in lead.word.generation.members if who.boot != view.mine.who.boot]
+        times += [min(each.wrote + limits.lost, each.sent + limits.lease) for each in heard]
+    return min(times, default=None)
+
+
+def _gather(before: Lead, view: View, rules: Rules) -> Lead:
+    """Make the next generation once everybody is there."""
+    if replaced(view):
+        waiting = f"this pod's end: generation {view.record.highest} was made without it"
+        return replace(before, asked=None, word=replace(before.word, waiting=waiting))
+    asked = before.asked
+    waiting = unmet(view, rules)
+    before = replace(before, word=replace(before.word, calm=_calm(view)))
+    if asked and (waiting or asked.digest != view.mine.digest):
+        before, asked = replace(before, asked=None), None
+    # All are there still, this leader too: it is ready at once, so that ready no more means that it ended.
+    if asked and view.record.made == asked.number:
+        # They can know of it only from now on; and one who sleeps through it is killed when it wakes.
+        hold = view.now + rules.limits.lost + rules.limits.lease if before.hold else 0.0
+        return replace(before, asked=None, begun=None, hold=hold, word=Word(stage=Stage.READYING, generation=asked))
+    if fatal := failure_of(view, generation=0):
+        return seal(before, fatal, view)
+    if not (waiting or view.record.known):
+        waiting = "the gang's record on the volume to be read"
+    if waiting or view.now < before.not_before:
+        return replace(before, word=replace(before.word, waiting=waiting))
+    if asked and view.record.highest < asked.number:
+        return before
+    return _ask(before, view, rules)
+
+
+def _calm(view: View) -> bool:
+    """Return whether every member is heard, and none runs anything or is about to."""
+    statuses = statuses_of(view)
+    return len(statuses) == len(view.order) and not any(each.children or each.ready for each in statuses)
+
+
+def _ask(before: Lead, view: View, rules: Rules) -> Lead:
+    statuses = statuses_of(view)
+    recorded = view.record.latest
+    last = max((each for each in (before.word.generation, recorded) if each), key=number_of, default=None)
+    lost = f"{view.name(last.members[0].address)}, the leader, was lost" if last else "the leader was lost"
+    cause = before.word.cause or Failure(generation=number_of(last), code=Code.GANG, reason=lost)
+    # The record may have been read before the last generation was in it, or there is none: the members know, too.
+    before_it = [status.restarts for status in statuses if status.known] + ([last.restarts] if last else [])
+    if before_it and max(before_it) >= rules.restarts:
+        return seal(before, cause, view, spent=max(before_it))
+    generation = Generation(
+        number=max(view.record.highest, before.tried, number_of(last), *(status.known for status in statuses)) + 1,
+        members=tuple(status.who for status in statuses),
+        digest=view.mine.digest,
+        resume=resume_for([status.passes for status in statuses]),
+        restarts=max(before_it, default=-1) + 1,
+        cause=cause.reason if before_it else "",
+    )
+    waiting = replace(before.word, waiting="the record of the gang on the volume to be written")
+    unknown = recorded is not None and not _vouched(recorded, statuses)
+    hold = view.now if unknown else before.hold
+    return replace(before, asked=generation, tried=generation.number, hold=hold, word=waiting)
+
+
+def _vouched(recorded: Generation, statuses: list[Status]) -> bool:
+    """Return whether somebody here was there, or everybody there is here again as another process 1."""
+    boots = {status.who.boot for status in statuses}
+    pods = {status.who.uid for status in statuses if status.lone}
+    known = any(who.boot in boots for who in recorded.members)
+    return known or all(who.uid in pods for who in recorded.members)
+
+
+def _trouble(word: Word, view: View, rules: Rules) -> Failure | None:
+    """Return the first thing that ends a generation under way."""
+    number = word.number
+    if failure := failure_of(view, generation=number):
+        return failure
+    if view.record.highest > number:
+        reason = f"another leader has made generation {view.record.highest}"
+        return Failure(generation=number, code=Code.GANG, reason=reason)
+    if word.generation and word.generation.digest != view.mine.digest:
+        return Failure(generation=number, code=Code.GANG, reason="the gang has other members now")
+    for who in word.generation.members if word.generation else ():
+        if why := deserted(who, word, view, rules):
+            return Failure(generation=number, code=Code.GANG, reason=why, address=who.address)
+    return None
+
+
+def _end(before: Lead, cause: Failure, view: View, rules: Rules) -> Lead:
+    generation = before.word.generation
+    if cause.code in HOPELESS or (generation and generation.restarts >= rules.restarts):
+        return seal(before, cause, view, spent=generation.restarts if generation else 0)
+    lived = view.now - before.begun if before.begun is not None else 0.0
+    quick = before.quick + 1 if cause.code != Code.GANG and lived < SOON else 0
+    pause = min(2.0 ** (quick - 2), SLOWEST) if quick > 1 else 0.0
+    word = Word(generation=generation, cause=cause)
+    return replace(before, word=word, quick=quick, not_before=view.now + pause)
+
+
+def _advance(before: Lead, view: View) -> Lead:
+    """Go on to the next stage when every member has come to the end of this one."""
+    word, statuses = before.word, statuses_of(view)
+    waiting = next((why for address in view.order if (why := lacking(address, word, view))), "")
+    if word.stage is Stage.TRAINING:
+        trainers = [status.marks for status in statuses if status.who.role is not Role.PSERVER]
+        passed, shared = gathered(trainers, word)
+        word = replace(word, passed=passed, shared=shared)
+    if waiting or view.now < before.hold:
+        return replace(before, word=replace(word, waiting=waiting))
+    if word.stage is Stage.READYING:
+        return replace(before, hold=0.0, word=replace(word, stage=Stage.SERVING, waiting=""))
+    if word.stage is Stage.SERVING:
+        return replace(before, begun=view.now, word=replace(word, stage=Stage.TRAINING, waiting=""))
+    return replace(before, word=word, sealing=Verdict(code=0, reason="every trainer is done"), since=view.now)

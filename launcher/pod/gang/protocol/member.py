@@ -1,0 +1,217 @@
+"""One member of a gang: what it says of itself, what it keeps as a leader, and what it is to do next.
+
+No I/O here: time, news and the record's facts come in, a status and orders go out. So the whole protocol can be
+driven through any order of events without a socket, a clock or a volume.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from launcher.pod.gang.protocol import lease
+from launcher.pod.gang.protocol.follower import End, Orders, Run, follow
+from launcher.pod.gang.protocol.leader import due, lead
+from launcher.pod.gang.protocol.leader_state import Lead
+from launcher.pod.gang.protocol.lease import Fence
+from launcher.pod.gang.protocol.messages import Failure, Generation, Marks, Phase, Status, Verdict, Who, Word
+from launcher.pod.gang.protocol.state import Heard, Recorded, Rules, View
+from launcher.pod.programs.policy import soonest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """The complete gang as this launcher sees it: the members' addresses, the leader's first, and their names."""
+
+    addresses: tuple[str, ...]
+    digest: str
+    names: Mapping[str, str] = field(default_factory=dict)
+
+
+NOBODY = Order(addresses=(), digest="")
+
+
+@dataclass(slots=True, kw_only=True)
+class Member:
+    """What one launcher knows of its gang; `look` is asked whenever something may have changed."""
+
+    status: Status
+    rules: Rules
+    order: Order = NOBODY
+    lead: Lead = field(default_factory=Lead)
+    last: Generation | None = None  # that this member took part in
+    fence: Fence = field(default_factory=Fence)
+    run: Run = Run.NOTHING
+    looked: float | None = None
+
+    @property
+    def led(self) -> bool:
+        """Whether this member led the last generation that it took part in."""
+        return self.last is not None and self.last.members[0].boot == self.status.who.boot
+
+    @property
+    def leads(self) -> bool:
+        """Whether this member is the first of the complete order."""
+        return self.order.addresses[:1] == (self.status.who.address,)
+
+    @property
+    def watched(self) -> frozenset[str]:
+        """Whose statuses it needs: as leader everybody's, else the leader's; and of those it led, or that led it."""
+        own = self.status.who.address
+        wanted = set(self.order.addresses if self.leads else self.order.addresses[:1])
+        if self.last:
+            wanted.update(who.address for who in (self.last.members if self.led else self.last.members[:1]))
+        return frozenset(wanted - {own})
+
+    @property
+    def taking_part(self) -> Generation:
+        """The generation that it is ready for."""
+        if self.last is None:
+            raise RuntimeError("a member that is ready has taken part in something")
+        return self.last
+
+    @property
+    def engaged(self) -> bool:
+        """Whether it is in a generation, or about to give the verdict, and so does not take another order."""
+        return bool(self.status.ready or self.status.children or self.lead.sealing)
+
+    def meet(self, order: Order, who: Who, *, rank: int | None, key: str) -> None:
+        """Take the complete order, or NOBODY while it is incomplete; not while engaged."""
+        if self.lead.sealing:  # those whom it led hear the verdict from it, also when one of them is gone
+            return
+        self.order = order
+        self.status = replace(
+            self.status,
+            who=who,
+            rank=rank,
+            key=key or self.status.key,
+            digest=order.digest,
+            staged=False,
+            surveyed=False,
+        )
+
+    def disband(self) -> None:
+        """Take it that somebody is missing."""
+        if self.order != NOBODY:
+            self.meet(NOBODY, self.status.who, rank=self.status.rank, key=self.status.key)
+
+    def mark(self, marks: Marks, staged_bytes: int) -> None:
+        """Say what the trainer here said, and how much is staged."""
+        at = marks.progress.get("pass")
+        at_pass = int(at) if isinstance(at, int | float) else None
+        self.status = replace(self.status, marks=marks, at_pass=at_pass, staged_bytes=staged_bytes)
+
+    def word(self, heard: Mapping[str, Heard]) -> Word | None:
+        """Return the leader's word as it was heard last."""
+        if self.leads or not self.order.addresses:
+            return self.status.word
+        status = heard.get(self.order.addresses[0], Heard()).status
+        return status.word if status else None
+
+    def waited_for(self, heard: Mapping[str, Heard], now: float) -> bool:
+        """Return whether a member of this leader's generation may still have to hear the verdict, or end."""
+        for who in self.last.members if self.last else ():
+            known = heard.get(who.address, Heard())
+            status = known.status
+            here = status is not None and status.who.boot == who.boot and not known.refused
+            silent = now > known.sent + self.rules.limits.lease
+            if here and not silent and status and (status.children or status.phase not in (Phase.DONE, Phase.FAILED)):
+                return True
+        return False
+
+    def furnished(self) -> None:
+        """Say that the data for this order is there."""
+        self.status = replace(self.status, staged=True)
+
+    def staged(self, passes: tuple[int, ...] | None) -> None:
+        """Say that the data for this order is there, and which complete passes are seen."""
+        self.status = replace(self.status, staged=True, surveyed=True, passes=passes)
+
+    def fail(self, failure: Failure) -> None:
+        """Say what went wrong here; the first failure of a generation stands."""
+        if self.status.failure is None or self.status.failure.generation != failure.generation:
+            self.status = replace(self.status, failure=failure)
+
+    def stop(self) -> None:
+        """Say that this launcher was told to stop."""
+        self.status = replace(self.status, stopping=True)
+
+    def report(self, *, children: bool, serving: bool, trained: bool) -> None:
+        """Say how far the children of this generation are."""
+        number = self.status.ready
+        self.status = replace(
+            self.status,
+            children=number if children else 0,
+            serving=number if serving else 0,
+            trained=number if trained else 0,
+        )
+
+    def rest(self) -> None:
+        """Say that nothing of this generation runs here any more."""
+        self.run = Run.NOTHING
+        self.status = replace(self.status, ready=0, children=0, serving=0, trained=0, staged=False, surveyed=False)
+
+    def look(self, now: float, heard: Mapping[str, Heard], record: Recorded) -> Orders:
+        """Return what to do now, with `status` renewed to what is to be published."""
+        view = self._view(now, heard, record)
+        asleep = self.looked is not None and now > self.looked + self.rules.limits.lost
+        self.looked = now
+        self.fence = self._fence(view)
+        word = None
+        until = self.fence.until if self.fence.until > now else None
+        self.status = replace(self.status, quiet=until is None)
+        if view.leads:
+            view = replace(view, mine=self.status)
+            self.lead = lead(self.lead, view, self.rules)
+            word = self.lead.word
+            until = soonest(until, due(self.lead, view, self.rules))
+        self.status = replace(self.status, word=word)
+        view = replace(view, mine=self.status)
+        orders = follow(view, self.rules)
+        if asleep and self.status.ready and not orders.verdict:  # another gang may have begun: kill first, then think
+            orders = Orders(end=End(reason="this pod was asleep", kill=True))
+        self._obey(orders, view)
+        return replace(orders, until=soonest(until, orders.until))
+
+    def _obey(self, orders: Orders, view: View) -> None:
+        if orders.ready and not self.status.ready:
+            leader = view.of(self.order.addresses[0]).status
+            self.last = leader.word.generation if leader and leader.word else None
+            self.fence = Fence()
+            restarts = self.last.restarts if self.last else 0
+            self.status = replace(
+                self.status, ready=orders.ready, known=orders.ready, restarts=restarts, failure=None
+            )
+        self.run = orders.run
+        self.status = replace(self.status, phase=_phase(self.status, self.run, orders.verdict))
+
+    def _fence(self, view: View) -> Fence:
+        """Return until when somebody of the last generation may still run, as far as this member must know."""
+        if self.last is None or self.status.ready:
+            return Fence()
+        if self.led:
+            return lease.leaders(self.last, self.fence, view, self.rules.limits)
+        return lease.members(self.last, self.fence, view, self.rules.limits)
+
+    def _view(self, now: float, heard: Mapping[str, Heard], record: Recorded) -> View:
+        return View(
+            now=now,
+            mine=self.status,
+            order=self.order.addresses,
+            names=self.order.names,
+            heard=heard,
+            record=record,
+        )
+
+
+def _phase(status: Status, run: Run, verdict: Verdict | None) -> Phase:
+    cases = (
+        (status.stopping, Phase.STOPPED),
+        (verdict is not None and verdict.code == 0, Phase.DONE),
+        (verdict is not None or status.failure is not None, Phase.FAILED),
+        (bool(status.trained), Phase.TRAINED),
+        (run is Run.ALL, Phase.TRAINING),
+        (bool(status.ready), Phase.SERVING),
+        (bool(status.digest), Phase.STAGING),
+    )
+    return next((phase for is_so, phase in cases if is_so), Phase.JOINING)

@@ -1,0 +1,141 @@
+"""The nouns of a gang: what each launcher says of itself, and what the leader says to all.
+
+No I/O here. Everything here is published, by anybody on the pod network to be read: no environment, no argv.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from launcher.pod.settings.nouns import Role
+
+
+class Phase(StrEnum):
+    """How far a pod has come."""
+
+    JOINING = "joining"
+    STAGING = "staging"
+    SERVING = "serving"
+    TRAINING = "training"
+    TRAINED = "trained"
+    DONE = "done"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+class Stage(StrEnum):
+    """How far a generation has come, by its leader's word."""
+
+    GATHERING = "gathering"  # none runs: waiting until all are there, have their data, and no children
+    READYING = "readying"  # it is made: waiting until every member says that it is ready for it
+    SERVING = "serving"  # pservers start
+    TRAINING = "training"  # trainers start
+    OVER = "over"  # there is a verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Who:
+    """A member: one process of one pod. A pod that starts its launcher again is another member."""
+
+    role: Role
+    address: str
+    uid: str
+    boot: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """What went wrong first: in a generation (0: before any), at which member, with which code and last lines."""
+
+    generation: int
+    code: int
+    reason: str
+    tail: str = ""
+    address: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """How it ended for everybody."""
+
+    code: int
+    reason: str
+    tail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generation:
+    """One start of the whole gang: its members in rank order, the pass to go on from, and what came before."""
+
+    number: int
+    members: tuple[Who, ...]
+    digest: str
+    resume: int | None = None
+    restarts: int = 0
+    cause: str = ""
+
+    @property
+    def heading(self) -> str:
+        """The line that stands between this start and an earlier one in each log."""
+        if self.number == 1 and self.resume is None:
+            return ""
+        begins = "from the beginning" if self.resume is None else f"after pass {self.resume}"
+        return f"==== generation {self.number}, {begins}: {self.cause or 'a new run'} ===="
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Word:
+    """What the leader says."""
+
+    stage: Stage = Stage.GATHERING
+    generation: Generation | None = None
+    cause: Failure | None = None
+    verdict: Verdict | None = None
+    waiting: str = ""
+    calm: bool = False  # while gathering: nobody runs anything any more, so that no pass is being written
+    passed: tuple[str, ...] = ()
+    shared: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    @property
+    def number(self) -> int:
+        """The number of the generation that it is about."""
+        return self.generation.number if self.generation else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marks:
+    """What a trainer said to its launcher: the barriers that it waits at, what it shares, how far it is."""
+
+    at: tuple[str, ...] = ()
+    shared: Mapping[str, str] = field(default_factory=dict)
+    progress: Mapping[str, float | str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """What a launcher says of itself. Numbers name generations; 0 is none."""
+
+    who: Who
+    key: str = ""
+    phase: Phase = Phase.JOINING
+    rank: int | None = None
+    digest: str = ""  # of the order that it knows; empty while somebody is missing
+    staged: bool = False  # its data for that order is there
+    surveyed: bool = False  # and it has looked at the complete passes since nobody ran anything any more
+    quiet: bool = True  # nobody of an earlier generation can still be running, as far as it knows
+    lone: bool = False  # it is process 1: where it is gone, so are its children
+    passes: tuple[int, ...] | None = None  # the complete ones that it sees; None where it has no volume
+    known: int = 0  # the highest generation that it has been in
+    restarts: int = 0  # which came before that one
+    ready: int = 0
+    children: int = 0
+    serving: int = 0
+    trained: int = 0
+    failure: Failure | None = None
+    stopping: bool = False
+    staged_bytes: int = 0
+    at_pass: int | None = None  # of its trainer's progress: a new pass is news, a step is not
+    marks: Marks = field(default_factory=Marks)
+    word: Word | None = None  # the leader's alone

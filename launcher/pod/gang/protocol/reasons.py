@@ -1,0 +1,78 @@
+"""Who is waited for, and why, in a sentence that changes only when something did.
+
+No I/O here.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from launcher.pod.gang.protocol.messages import Stage, Who, Word
+from launcher.pod.gang.protocol.state import Rules, View
+
+
+def unmet(view: View, rules: Rules) -> str:
+    """Return why there cannot be a new generation yet, or nothing.
+
+    Who looks at the passes waits until all others are there and at rest, and so is named last.
+    """
+    reasons = chain(
+        (_absent(address, view, rules) for address in view.order),
+        (_unsurveyed(address, view) for address in view.order),
+    )
+    return next(filter(None, reasons), "")
+
+
+def _absent(address: str, view: View, rules: Rules) -> str:
+    heard, name = view.of(address), view.name(address)
+    status = heard.status
+    if status is None:
+        return f"{name} has not answered yet"
+    if heard.refused or view.now > heard.sent + rules.limits.lease:
+        return f"{name} does not answer"
+    if view.now > heard.wrote + rules.limits.lost:
+        return f"{name} does not ask"
+    wrong = (
+        (status.stopping, "was told to stop"),
+        (status.digest != view.mine.digest, "waits for its peers, or sees others"),
+        (not status.staged, "is staging its data"),
+        (bool(status.children or status.ready), "is ending its children"),
+        (not status.quiet, "waits until nobody of the last generation can still be running"),
+    )
+    return next((f"{name} {why}" for is_so, why in wrong if is_so), "")
+
+
+def _unsurveyed(address: str, view: View) -> str:
+    status = view.of(address).status
+    return "" if status and status.surveyed else f"{view.name(address)} is looking at the complete passes"
+
+
+def deserted(who: Who, word: Word, view: View, rules: Rules) -> str:
+    """Return why a member is lost to a generation under way, or nothing."""
+    heard, name, limits = view.of(who.address), view.name(who.address), rules.limits
+    status = heard.status
+    if status is None or status.who.boot != who.boot:
+        return f"{name} was started again"
+    reached = word.number if word.stage is Stage.READYING else 0
+    wrong = (
+        (status.stopping, "was told to stop"),
+        (heard.refused, "is gone: its launcher does not listen any more"),
+        (view.now > heard.sent + limits.lease, f"has not answered for {limits.lease:g} s"),
+        (view.now > heard.wrote + limits.lost, f"has not asked for {limits.lost:g} s"),
+        (status.known > word.number, "follows another leader"),
+        (status.ready != word.number and status.known >= reached, "gave up"),
+    )
+    return next((f"{name} {why}" for is_so, why in wrong if is_so), "")
+
+
+def lacking(address: str, word: Word, view: View) -> str:
+    """Return what a member has still to do before the next stage, or nothing."""
+    status, name = view.of(address).status, view.name(address)
+    if status is None:
+        return f"{name} has not answered yet"
+    reached, doing = {
+        Stage.READYING: (status.ready, "gets ready"),
+        Stage.SERVING: (status.serving, "starts its pserver"),
+        Stage.TRAINING: (status.trained, "is training"),
+    }[word.stage]
+    return "" if reached == word.number else f"{name} {doing}"

@@ -1,0 +1,103 @@
+"""What one launcher knows of its gang: what it heard, what stands in the record, and what it keeps to.
+
+No I/O here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from launcher.pod.gang.protocol.messages import Generation, Status, Verdict
+from launcher.pod.outcome import Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brood:
+    """How a pod's children are: whether any is left, its pserver serves, its trainer is done; what went wrong."""
+
+    left: bool
+    serving: bool
+    trained: bool
+    failure: Outcome | None = None
+    told: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """What is known of a peer: its last status, when the poll that brought it was sent, and whether it is gone.
+
+    `refused` says that nobody listens there any more; `wrote` is when this launcher last answered that peer.
+    """
+
+    status: Status | None = None
+    sent: float = 0.0
+    wrote: float = 0.0
+    refused: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Seconds. A member's children live for `lease` after the last answered poll was sent; `lost` is longer."""
+
+    lost: float
+    lease: float
+    wait: float  # how long a poll may wait for news
+    gather: float  # for all to come together
+    regather: float  # the same, after a failure
+
+    @classmethod
+    def of(cls, peer: float, join: float, rejoin: float) -> Limits:
+        """Return the limits that follow from the settings."""
+        return cls(lost=peer, lease=peer * 2 / 3, wait=peer / 5, gather=join, regather=rejoin)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """What stands in the gang's record: the highest generation, the one that this launcher made, the verdict."""
+
+    known: bool = True  # it was read whole at least once, or there is none: no verdict here means that there was none
+    highest: int = 0
+    made: int = 0
+    latest: Generation | None = None
+    sealed: Verdict | None = None
+    trouble: str = ""  # why it is not up to date; tried again at each look
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What a gang keeps to: its limits, how many restarts it has, how long children may take to end in one.
+
+    The grace is no longer than from the end of a lease to the loss: who is cut off has ended before others go on.
+    """
+
+    limits: Limits
+    restarts: int
+    grace: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """All that one launcher knows at a moment. `order` holds the members' addresses, the leader's first."""
+
+    now: float
+    mine: Status
+    order: tuple[str, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
+    heard: Mapping[str, Heard] = field(default_factory=dict)
+    record: Recorded = field(default_factory=Recorded)
+
+    @property
+    def leads(self) -> bool:
+        """Whether this launcher is the first of the complete order."""
+        return self.order[:1] == (self.mine.who.address,)
+
+    def of(self, address: str) -> Heard:
+        """Return what is known of a member; of this one everything, at this moment."""
+        if address == self.mine.who.address:
+            return Heard(status=self.mine, sent=self.now, wrote=self.now)
+        return self.heard.get(address, Heard())
+
+    def name(self, address: str) -> str:
+        """Return a member's name for people."""
+        return self.names.get(address, address)

@@ -1,0 +1,1 @@
+"""The gang's network: statuses served and read."""

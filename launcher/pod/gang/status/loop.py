@@ -1,0 +1,194 @@
+"""All news between pods: serves this launcher's own status and reads the peers', on one thread with an event loop.
+
+Touches no file, so that a volume that hangs never looks like a dead pod. Other threads publish, watch and look.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from functools import partial
+
+from launcher.pod.gang.protocol.messages import Status, Who
+from launcher.pod.gang.protocol.state import Heard, Limits
+from launcher.pod.gang.status import metrics, pages
+from launcher.pod.gang.status.client import Asking, Poller
+from launcher.pod.gang.status.metrics import Facts
+from launcher.pod.gang.status.pages import Reply
+from launcher.pod.gang.status.peer_states import Hearing, normal
+from launcher.pod.gang.status.publisher import Voice
+from launcher.pod.gang.status.server import Asked, Patience, Server
+from launcher.pod.log import Tell
+from launcher.pod.outcome import SettingsError
+
+BACKLOG = 1024  # beyond it a peer that connects loses a second
+RECEIVING = 16 * 1024  # of each connection the kernel holds no more: questions are short
+
+
+class Statuses:
+    """The thread, and what other threads may ask of it; `leader` is the address that `/gang` names elsewhere."""
+
+    def __init__(
+        self,
+        own: Who,
+        *,
+        bind: str,
+        port: int,
+        limits: Limits,
+        nudge: Callable[[], None],
+        tell: Tell,
+        facts: Callable[[], Facts] = Facts,
+        patience: Patience | None = None,
+    ) -> None:
+        self.leader = ""
+        self._own = own
+        self._at = (bind, port)
+        self._tell = tell
+        self._facts = facts
+        self._hearing = Hearing(nudge)
+        self._voice = Voice(Status(who=own), limits, self._hearing)
+        self._server = Server(self._answer, is_peer=self._hearing.watches, patience=patience or Patience())
+        self._asking = Asking(source=own.address, boot=own.boot, port=port, wait=limits.wait)
+        self._wanted: frozenset[str] = frozenset()
+        self._pollers: dict[str, asyncio.Task[None]] = {}
+        self._loop = asyncio.new_event_loop()
+        self._loop.set_exception_handler(self._trouble)
+        self._over = asyncio.Event()
+        self._thread = threading.Thread(target=self._run, name="statuses", daemon=True)
+        self._listeners: tuple[socket.socket, ...] = ()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._troubles: set[str] = set()
+
+    def start(self) -> None:
+        """Bind the port and start; a port that cannot be had is a mistake of the settings."""
+        try:
+            self._listeners = _listen(*self._at)
+        except SettingsError:
+            self._loop.close()
+            raise
+        self._thread.start()
+
+    def publish(self, status: Status) -> None:
+        """Say this from now on; whoever waits for news is answered at once, unless only progress changed."""
+        if self._voice.take(status):
+            self._call(self._voice.wake)
+
+    def watch(self, addresses: Iterable[str]) -> None:
+        """Poll exactly these peers from now on, never the own address, and forget all others."""
+        own = normal(self._own.address)
+        wanted = frozenset(each for each in addresses if normal(each) != own)
+        if wanted == self._wanted:
+            return
+        self._wanted = wanted
+        self._hearing.keep(wanted)
+        self._call(partial(self._poll, wanted))
+
+    def heard(self) -> Mapping[str, Heard]:
+        """Return what is known of each watched peer, by address."""
+        return self._hearing.snapshot()
+
+    def linger(self, seconds: float) -> None:
+        """Wait until every launcher that asked of late has read the last words, or as long as given."""
+        until = time.monotonic() + seconds
+        reading = self._voice.heard_out(until)
+        try:
+            asyncio.run_coroutine_threadsafe(reading, self._loop).result(seconds + 1)
+        except RuntimeError:  # the loop was stopped
+            reading.close()
+        except (CancelledError, TimeoutError):  # it is being stopped; it does not come to it
+            pass
+
+    def stop(self) -> None:
+        """End the thread, and close everything."""
+        self._call(self._over.set)
+        self._thread.join()
+
+    def _call(self, what: Callable[[], object]) -> None:
+        with suppress(RuntimeError):  # the loop was stopped
+            self._loop.call_soon_threadsafe(what)
+
+    def _run(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.run(self._live())
+
+    async def _live(self) -> None:
+        def meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            self._do(self._server.meet(reader, writer))
+
+        begin = partial(asyncio.start_server, meet, limit=RECEIVING, backlog=BACKLOG)
+        servers = [await begin(sock=each) for each in self._listeners]
+        await self._over.wait()
+        for server in servers:
+            server.close()
+
+    def _poll(self, wanted: frozenset[str]) -> None:
+        for address in self._pollers.keys() - wanted:
+            self._pollers.pop(address).cancel()
+        for address in wanted - self._pollers.keys():
+            poller = Poller(address, self._asking, self._hearing, self._tell)
+            self._pollers[address] = self._do(poller.run())
+
+    def _do(self, what: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        """Start what nobody waits for; what it raises is told."""
+        task = self._loop.create_task(what)
+        self._tasks.add(task)  # the loop itself does not hold it
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            self._trouble(self._loop, {"message": "a task ended", "exception": error})
+
+    async def _answer(self, asked: Asked) -> Reply:
+        own, heard = self._voice.said.status, self._hearing.snapshot()
+        match asked.path:
+            case "/status":
+                return await self._voice.answer(asked)
+            case "/healthz":
+                return pages.sentence(200, "ok")
+            case "/readyz":
+                return pages.ready(own, pages.word_of(own, heard))
+            case "/gang":
+                return pages.gang(own, heard, self.leader, time.monotonic())
+            case "/metrics":
+                # Beside the loop: the first time it imports packages for a tenth of a second.
+                page = await asyncio.to_thread(metrics.page, own, pages.word_of(own, heard), self._facts())
+                return Reply(code=200, body=page, kind=metrics.KIND)
+        return pages.sentence(404, "expected /status, /healthz, /readyz, /metrics or /gang")
+
+    def _trouble(self, _loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
+        """Tell what nobody expected, each kind once."""
+        kind = repr(type(context.get("exception")))
+        if kind not in self._troubles:
+            self._troubles.add(kind)
+            self._tell("statuses_trouble", why=f"{context.get('message')}: {context.get('exception')!r}")
+
+
+def _listen(bind: str, port: int) -> tuple[socket.socket, ...]:
+    """Return listening sockets: at one address, or at all of IPv4 and of IPv6 where this machine has it."""
+    places = [bind] if bind else ["0.0.0.0", *(["::"] if socket.has_dualstack_ipv6() else [])]  # noqa: S104
+    listeners: list[socket.socket] = []
+    for place in places:
+        family = socket.AF_INET6 if ":" in place else socket.AF_INET
+        try:
+            listener = socket.create_server((place, port), family=family, backlog=BACKLOG)
+        except OSError as error:
+            for each in listeners:
+                each.close()
+            raise SettingsError([_problem(place, port, error)]) from None
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVING)  # what comes in inherits it
+        listeners.append(listener)
+    return tuple(listeners)
+
+
+def _problem(place: str, port: int, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"LAUNCHER_STATUS_PORT={port} is taken at {place}: expected a free port"
+    return f"LAUNCHER_STATUS_PORT={port} cannot be had at {place}: {error.strerror}"

@@ -1,0 +1,70 @@
+"""What each page of a launcher says, from what it knows of itself and of its peers.
+
+No I/O here. Everything shown is for anybody to read: no environment, no argv.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from launcher.pod.gang.protocol import codec
+from launcher.pod.gang.protocol.messages import Phase, Status, Word
+from launcher.pod.gang.protocol.state import Heard
+
+JSON = "application/json"
+READY = (Phase.SERVING, Phase.TRAINING, Phase.TRAINED, Phase.DONE)
+WAITING = {Phase.JOINING: "waiting for its peers", Phase.STAGING: "staging its data"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """One answer, and what is to be done once it is written."""
+
+    code: int
+    body: bytes = b""
+    kind: str = "text/plain; charset=utf-8"
+    headers: tuple[tuple[str, str], ...] = ()
+    written: Callable[[], None] = lambda: None
+
+
+def sentence(code: int, text: str) -> Reply:
+    """Return an answer of one line."""
+    return Reply(code=code, body=text.encode(errors="replace") + b"\n")
+
+
+def ready(own: Status, word: Word | None) -> Reply:
+    """Return 200 once the pod serves, and until then what it waits for."""
+    if own.phase in READY:
+        return sentence(200, own.phase)
+    if own.failure:
+        return sentence(503, f"{own.phase}: {own.failure.reason}")
+    reason = (word.waiting if word else "") or WAITING.get(own.phase, "it runs no more")
+    return sentence(503, f"{own.phase}: {reason}")
+
+
+def gang(own: Status, heard: Mapping[str, Heard], leader: str, now: float) -> Reply:
+    """Return the leader's page: its word and a line for each member; elsewhere say who the leader is."""
+    if own.word is None:
+        return sentence(404, f"the leader has this page: {leader}" if leader else "no leader is known yet")
+    members = [_member(own.who.address, own, 0.0)]
+    members += [_member(each, its.status, now - its.sent if its.sent else None) for each, its in heard.items()]
+    word = codec.plain(replace(own.word, shared={}))  # the members read that in `/status`; it may be large
+    body = codec.written({"version": codec.VERSION, "word": word, "members": members})
+    if len(body) > codec.LIMIT:
+        return sentence(500, f"the page has {len(body)} bytes: at most {codec.LIMIT} are shown")
+    return Reply(code=200, body=body, kind=JSON)
+
+
+def word_of(own: Status, heard: Mapping[str, Heard]) -> Word | None:
+    """Return the newest word of a leader, the own one first."""
+    words = [each.status.word for each in heard.values() if each.status and each.status.word]
+    return own.word or max(words, key=lambda word: word.number, default=None)
+
+
+def _member(address: str, status: Status | None, age: float | None) -> dict[str, object]:
+    line: dict[str, object] = {"address": address, "age": age if age is None else round(age, 3)}
+    if status:
+        told = {"role": status.who.role, "rank": status.rank, "phase": status.phase}
+        line |= told | {"progress": codec.plain(status.marks.progress)}
+    return line

@@ -1,0 +1,122 @@
+"""What this launcher says of itself, and who has read it.
+
+A status that is news has a token of its own; a reader that knows it waits for the next one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+
+from launcher.pod.gang.protocol import codec
+from launcher.pod.gang.protocol.messages import Status
+from launcher.pod.gang.protocol.state import Limits
+from launcher.pod.gang.status.pages import JSON, Reply, sentence
+from launcher.pod.gang.status.peer_states import Hearing, news
+from launcher.pod.gang.status.server import Asked
+
+HEADER = "Launcher-News"
+LONGEST_WAIT = 30.0
+BOOT_LIMIT = 128
+READERS = 2048  # boots are what askers say they are
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """A status, as it is sent, and its token: of this boot alone, so that none is taken for another's."""
+
+    status: Status
+    body: bytes
+    number: int
+
+    @property
+    def token(self) -> str:
+        """The name of this news."""
+        return f"{self.status.who.boot}.{self.number}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """Who asked: where from, when last, and the number of what was last written to it."""
+
+    remote: str
+    asked: float
+    read: int
+
+
+class Voice:
+    """The status at this moment; one thread takes new ones, the loop answers."""
+
+    def __init__(self, status: Status, limits: Limits, hearing: Hearing) -> None:
+        self.said = Said(status=status, body=codec.encode(status), number=1)
+        self._limits = limits
+        self._hearing = hearing
+        self._readers: dict[str, Reader] = {}
+        self._next = asyncio.Event()
+        self._was_read = asyncio.Event()
+
+    def take(self, status: Status) -> bool:
+        """Say this from now on; return whether it is news."""
+        before = self.said
+        if status == before.status:
+            return False
+        is_news = news(status) != news(before.status)
+        self.said = Said(status=status, body=codec.encode(status), number=before.number + is_news)
+        return is_news
+
+    def wake(self) -> None:
+        """Let all readers go that wait for news."""
+        self._next.set()
+        self._next = asyncio.Event()
+
+    async def answer(self, asked: Asked) -> Reply:
+        """Return the status: at once where the asker does not know it, else with the next news."""
+        try:
+            wait = float(asked.fields.get("wait", "0"))
+        except ValueError:
+            wait = -1.0
+        if not wait >= 0.0:  # nor is "nan" a time to wait
+            return sentence(400, "wait: expected seconds")
+        boot = asked.fields.get("boot", "")[:BOOT_LIMIT]
+        self._note(boot, asked.remote)
+        if asked.fields.get("after") == self.said.token:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(wait, LONGEST_WAIT)):
+                    await self._next.wait()
+        said = self.said
+
+        def written() -> None:
+            self._hearing.wrote(asked.remote, boot, time.monotonic())
+            self._note(boot, asked.remote, read=said.number)
+
+        return Reply(code=200, body=said.body, kind=JSON, headers=((HEADER, said.token),), written=written)
+
+    async def heard_out(self, until: float) -> None:
+        """Wait until every reader of late was written what is said now, or has gone, or the time is over."""
+        while (now := time.monotonic()) < until:
+            behind = [each for each in self._readers.values() if self._is_behind(each, now)]
+            if not behind:
+                return
+            forgotten = min(each.asked for each in behind) + self._limits.lost
+            self._was_read.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(until, forgotten) - now):
+                    await self._was_read.wait()
+
+    def _is_behind(self, reader: Reader, now: float) -> bool:
+        of_late = now - reader.asked < self._limits.lost
+        return of_late and reader.read != self.said.number and not self._hearing.gone(reader.remote)
+
+    def _note(self, boot: str, remote: str, read: int = 0) -> None:
+        """Remember a reader by its boot; those of long ago make room."""
+        if not boot:
+            return
+        former = self._readers.pop(boot, None)
+        asked = former.asked if read and former else time.monotonic()
+        self._readers[boot] = Reader(remote=remote, asked=asked, read=read or (former.read if former else 0))
+        while len(self._readers) > READERS:
+            del self._readers[next(iter(self._readers))]
+        if read:
+            self._was_read.set()

@@ -1,0 +1,1 @@
+"""The gang's files on the shared volume."""

@@ -1,0 +1,158 @@
+"""The gang's story on the volume: one JSON line an event, appended to `output/events.jsonl`.
+
+On a thread of its own behind a bounded queue: trouble with the file stops nothing. Lines wait for the volume as
+long as there is room for them; what is lost is counted and told.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+from launcher.pod.gang.store.volume import Below, RecordError, refusing
+from launcher.pod.log import Tell
+from launcher.pod.output.log_file import APPEND
+from launcher.safefs.dirs import opened
+
+FILE_NAME = "events.jsonl"
+LIMIT = 1000  # lines that wait
+LONGEST = 1 << 20
+# Read as well: what an earlier leader left half must not spoil the next line.
+APPEND_AND_READ = (APPEND ^ os.O_WRONLY) | os.O_RDWR
+
+
+def wall_clock() -> datetime:
+    """Return the time of day."""
+    return datetime.now(UTC)
+
+
+class Chronicle:
+    """Takes events at once, and writes them when the volume takes them."""
+
+    def __init__(
+        self,
+        output: Below | None,
+        tell: Tell,
+        *,
+        limit: int = LIMIT,
+        clock: Callable[[], datetime] = wall_clock,
+        write: Callable[[int, bytes], int] = os.write,
+    ) -> None:
+        """Start the thread; without an output nothing is kept."""
+        self._output = output
+        self._tell = tell
+        self._limit = limit
+        self._clock = clock
+        self._write = write
+        self._lines: deque[bytes] = deque()
+        self._changed = threading.Condition()
+        self._asked = False
+        self._tried = True  # nothing waits that was not tried to be written
+        self._over = False
+        self._troubled = False
+        self.lost = 0
+        if output:
+            threading.Thread(target=self._serve, args=(output,), name="chronicle", daemon=True).start()
+
+    def put(self, event: str, **facts: object) -> None:
+        """Note an event now; never wait."""
+        if self._output is None:
+            return
+        line = line_of(self._clock(), event, facts)
+        with self._changed:
+            if len(self._lines) >= self._limit or len(line) > LONGEST:
+                self.lost += 1
+            else:
+                self._lines.append(line)
+            if not self._over:
+                self._ask()
+
+    def close(self, until: float) -> bool:
+        """Wait until all is written, at most until the monotonic clock passes `until`; tell what is missing."""
+        with self._changed:
+            if self._output and not self._over:
+                self._ask()
+            self._over = True
+            self._changed.wait_for(lambda: self._tried, max(0.0, until - time.monotonic()))
+            missing = self.lost + len(self._lines)
+        if missing:
+            self._tell("events_file_incomplete", path=self._path, events_lost=missing)
+        return not missing
+
+    @property
+    def _path(self) -> str:
+        return f"{self._output.path if self._output else ''}/{FILE_NAME}"
+
+    def _ask(self) -> None:
+        self._asked, self._tried = True, False
+        self._changed.notify_all()
+
+    def _serve(self, output: Below) -> None:
+        while True:
+            with self._changed:
+                self._tried = not self._asked
+                self._changed.notify_all()
+                if self._tried and self._over:
+                    return
+                self._changed.wait_for(lambda: self._asked)
+                self._asked = False
+                waiting = tuple(self._lines)
+            self._append(output, waiting)
+
+    def _append(self, output: Below, lines: Sequence[bytes]) -> None:
+        if not lines:
+            return
+        try:
+            with (
+                output.opened(make=True) as at,
+                refusing(self._path),
+                opened(self._path, APPEND_AND_READ, name=FILE_NAME, at=at.fd, mode=0o644) as fd,
+            ):
+                self._write_all(fd, lines)
+        except RecordError as error:
+            self._trouble(str(error))
+        else:
+            self._well()
+
+    def _write_all(self, fd: int, lines: Sequence[bytes]) -> None:
+        info = os.fstat(fd)
+        if not stat.S_ISREG(info.st_mode):
+            raise RecordError(f"{self._path} is not a regular file: move it away")
+        if info.st_size and os.pread(fd, 1, info.st_size - 1) != b"\n":
+            self._write(fd, b"\n")
+        written = 0
+        try:
+            for line in lines:
+                if self._write(fd, line) < len(line):
+                    raise RecordError(f"{self._path} took half a line: free some room on the volume")
+                written += 1
+        finally:
+            os.fsync(fd)  # a network volume may tell only now that it took nothing; rather a line twice than never
+            with self._changed:
+                for _ in range(written):
+                    self._lines.popleft()
+
+    def _trouble(self, error: str) -> None:
+        if not self._troubled:
+            self._troubled = True
+            self._tell("events_file_trouble", path=self._path, error=error)
+
+    def _well(self) -> None:
+        if self._troubled:
+            self._troubled = False
+            self._tell("events_file_back", path=self._path, events_lost=self.lost)
+
+
+def line_of(at: datetime, event: str, facts: dict[str, object]) -> bytes:
+    """Return an event as its line; a number that JSON does not know becomes its name."""
+    stamp = at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    text = json.dumps({"at": stamp, "event": event} | facts, default=str, skipkeys=True)
+    if "NaN" in text or "Infinity" in text:
+        text = json.dumps(json.loads(text, parse_constant=str))
+    return text.encode() + b"\n"

@@ -1,0 +1,116 @@
+"""Which passes on the volume are complete, and from which one a gang goes on.
+
+`done` is written last: it says that the rest is there, and where it is JSON, `{"files": {"name": size}}`, what the
+rest is. Plain blocking I/O for a thread of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+
+from launcher.pod.gang.store.volume import Below, RecordError
+from launcher.pod.outcome import ShardError
+from launcher.safefs.dirs import FILE, Dir, Kind, inside, names, opened, walk
+from launcher.safefs.small_file import content
+
+NAME = re.compile(r"pass-(\d{5,9})")
+DONE = "done"
+KEPT = 10  # as many of the newest are told: members that see different ones have one of these in common
+TRIED = 100  # and so many are looked into for them
+
+Mark = tuple[int, int]  # when `done` was written last, and its inode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """The passes that stood there before this run, by their `done`; to be trained over, not to go on from."""
+
+    marks: Mapping[int, Mark] = field(default_factory=dict)
+
+    @classmethod
+    def take(cls, output: Below) -> Baseline:
+        """Remember the passes that stand there now."""
+        with output.found() as found:
+            marks = {number: _mark(found, number) for number in _numbers(found)} if found else {}
+        return cls(marks={number: mark for number, mark in marks.items() if mark})
+
+
+NOTHING = Baseline()
+
+
+def complete(output: Below, *, without: Baseline = NOTHING) -> tuple[int, ...]:
+    """Return the newest complete passes below a job's output, at most ten, in ascending order."""
+    with output.found() as found:
+        if found is None:
+            return ()
+        done = (number for number in sorted(_numbers(found), reverse=True) if _is_new(found, number, without))
+        good = (number for number in islice(done, TRIED) if _is_whole(found, number))
+        return tuple(sorted(islice(good, KEPT)))
+
+
+def directory_of(number: int) -> str:
+    """Return the name of a pass's directory."""
+    return f"pass-{number:05}"
+
+
+def _numbers(output: Dir) -> tuple[int, ...]:
+    found = (NAME.fullmatch(name) for name in names(output))
+    return tuple(int(each[1]) for each in found if each and each[0] == directory_of(int(each[1])))
+
+
+def _is_new(output: Dir, number: int, without: Baseline) -> bool:
+    mark = _mark(output, number)
+    return mark is not None and mark != without.marks.get(number)
+
+
+def _mark(output: Dir, number: int) -> Mark | None:
+    """Return the signs of a pass's `done`; it is opened, since a network volume may list what was there before."""
+    try:
+        with inside(output, directory_of(number)) as at, opened(DONE, FILE, name=DONE, at=at.fd) as fd:
+            info = os.fstat(fd)
+            return info.st_mtime_ns, info.st_ino
+    except ShardError:
+        return None
+
+
+def _is_whole(output: Dir, number: int) -> bool:
+    """Return whether all that `done` speaks for is there; what cannot be read is not."""
+    try:
+        with inside(output, directory_of(number)) as at:
+            done = content(at, DONE)
+            sizes = {path: size for path, size in _sizes(at).items() if path != DONE}
+    except (RecordError, ShardError):
+        return False
+    if done is None:
+        return False
+    if not done:
+        return bool(sizes) and all(size > 0 for size in sizes.values())
+    named = _named(done)
+    return bool(named) and all(sizes.get(path) == size for path, size in named.items())
+
+
+def _sizes(at: Dir) -> dict[str, int]:
+    """Return the size of every file of a pass by its path in it, -1 for a link, which is no file of the pass."""
+    sizes = {}
+    for path, found in walk((at,)):
+        if found.kind is Kind.FILE:
+            # Opened for its size: an NFS client may remember the size of a while ago otherwise.
+            with opened(found.path, FILE, name=found.name, at=found.at.fd) as fd:
+                sizes[path] = os.fstat(fd).st_size
+        elif found.kind is Kind.LINK:
+            sizes[path] = -1
+    return sizes
+
+
+def _named(done: bytes) -> dict[str, int]:
+    """Return the files that `done` names, none where it is torn or says it in another way."""
+    try:
+        files = json.loads(done)["files"]
+        return dict(files) if all(type(size) is int and size >= 0 for size in files.values()) else {}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}

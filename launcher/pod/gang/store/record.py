@@ -1,0 +1,195 @@
+"""The gang's record on the shared volume: which generations were made, and the verdict.
+
+Data from a hostile volume: limited, checked whole, refused with a sentence. Plain blocking I/O for a thread of its
+own; `records` is that thread.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import TypeVar
+
+from launcher.pod.gang.protocol.codec import (
+    Malformed,
+    decode_generation,
+    decode_verdict,
+    encode_generation,
+    encode_verdict,
+)
+from launcher.pod.gang.protocol.messages import Generation, Verdict
+from launcher.pod.gang.store.volume import Below, output_of
+from launcher.pod.gang.store.volume import RecordError as RecordError
+from launcher.pod.settings.nouns import Settings
+from launcher.safefs.dirs import Dir
+from launcher.safefs.small_file import Link, content, make, overwrite
+
+VERSION = 1
+KEY = re.compile(r"[A-Za-z0-9-]{1,64}")
+NOW = "now"
+VERDICT = "verdict.json"
+DIGITS = 10  # of the number in `now`, which has the same length for ever
+AHEAD = 1000  # how far `now` may lag behind; a leader that dies between two files leaves it one behind
+REMEDY = "move it away, or set LAUNCHER_RECORD to another directory"
+
+Noun = TypeVar("Noun")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """The record of one key, in a directory named by it; `where` holds those of all keys, also other jobs'."""
+
+    where: Below
+    key: str
+    job: str
+    link: Link = field(default=os.link, compare=False)
+
+    def __post_init__(self) -> None:
+        """Refuse a key that is no name."""
+        if not KEY.fullmatch(self.key):
+            raise RecordError(f"{self.key!r} names no record: expected the UID of a Job, letters, digits and dashes")
+
+    @property
+    def home(self) -> Below:
+        """The record's own directory."""
+        return self.where.at(self.key)
+
+    def make(self, generation: Generation) -> bool:
+        """Make a generation; return whether it stands as given and is the newest."""
+        number = generation.number
+        if not 0 < number < 10**DIGITS - AHEAD:
+            raise RecordError(f"{self.home.path}/{NOW} names a number that no gang comes to: {REMEDY}")
+        with self.home.opened(make=True) as home:
+            # Numbers may leave gaps, and a leader that slept must not fill one.
+            if self._now(home) > number:
+                return False
+            if not self._write(home, file_of(number), lambda: encode_generation(generation)):
+                return False
+            # It may have slept since, too, and must not take `now` back.
+            newest = max(self._probe(home, number)[0], self._now(home))
+            overwrite(home, NOW, f"{newest:0{DIGITS}}\n".encode())
+        return newest == number
+
+    def highest(self) -> int:
+        """Return the number that `now` names, 0 where there is none."""
+        with self.home.found() as home:
+            return self._now(home) if home else 0
+
+    def latest(self) -> Generation | None:
+        """Return the newest generation: the one that `now` names, or one above it that is there already."""
+        with self.home.found() as home:
+            if home is None:
+                return None
+            now = self._now(home)
+            number, generation = self._probe(home, now)
+            if not generation and number:
+                raise RecordError(
+                    f"{home.path}/{NOW} names generation {number}, but {file_of(number)} is not there: "
+                    f"if it does not come within a minute, {REMEDY}"
+                )
+            return generation
+
+    def verdict(self) -> Verdict | None:
+        """Return the verdict that stands, if there is one."""
+        with self.home.found() as home:
+            return self._read(home, VERDICT, decode_verdict) if home else None
+
+    def seal(self, verdict: Verdict) -> Verdict:
+        """Write the verdict, unless there is one; return the one that stands."""
+        with self.home.opened(make=True) as home:
+            if self._write(home, VERDICT, lambda: encode_verdict(verdict)):
+                return verdict
+            standing = self._read(home, VERDICT, decode_verdict)
+        if standing is None:
+            raise RecordError(f"{self.home.path}/{VERDICT} went away while it was read: is the volume well?")
+        return standing
+
+    def _generation(self, home: Dir, number: int) -> Generation | None:
+        name = file_of(number)
+        generation = self._read(home, name, decode_generation)
+        if generation and generation.number != number:
+            raise _unfit(home, name, f"holds generation {generation.number}")
+        return generation
+
+    def owns(self, home: Dir, name: str) -> bool:
+        """Return whether a file is there and of this very record, without a look at what it says."""
+        text = content(home, name)
+        facts = header(home, name, text.partition(b"\n")[0]) if text is not None else {}
+        return facts.get("key") == self.key and facts.get("job") == self.job
+
+    def _probe(self, home: Dir, number: int) -> tuple[int, Generation | None]:
+        """Return the newest generation from a number upwards."""
+        newest = self._generation(home, number) if number else None
+        for above in range(number + 1, number + AHEAD):
+            found = self._generation(home, above)
+            if found is None:
+                break
+            number, newest = above, found
+        return number, newest
+
+    def _now(self, home: Dir) -> int:
+        text = content(home, NOW, limit=DIGITS + 1)
+        if not text:  # empty: its writer was killed, or the volume was full
+            return 0
+        if not re.fullmatch(rb"\d{%d}\n" % DIGITS, text):
+            raise _unfit(home, NOW, "holds no number")
+        return int(text)
+
+    def _write(self, home: Dir, name: str, encode: Callable[[], bytes]) -> bool:
+        head = json.dumps({"record": VERSION, "key": self.key, "job": self.job}).encode()
+        try:
+            text = head + b"\n" + encode() + b"\n"
+        except Malformed as error:
+            raise RecordError(f"{home.path}/{name} cannot be written: {error}") from error
+        return make(home, name, text, link=self.link)
+
+    def _read(self, home: Dir, name: str, decode: Callable[[bytes], Noun]) -> Noun | None:
+        text = content(home, name)
+        if text is None:
+            return None
+        head, _, body = text.partition(b"\n")
+        facts = header(home, name, head)
+        if facts.get("key") != self.key or facts.get("job") != self.job:
+            raise _unfit(home, name, "is another job's")
+        try:
+            return decode(body[:-1])
+        except Malformed as error:
+            raise _unfit(home, name, f"is torn or forged ({error})") from error
+
+
+def record_of(settings: Settings, key: str) -> Record | None:
+    """Return the record of a key, None where none is kept."""
+    if settings.record == "none" or not key:
+        return None
+    output = output_of(settings)
+    where = Below(root=PurePosixPath(settings.record)) if settings.record else output and output.at(".launcher")
+    return Record(where=where, key=key, job=settings.job) if where else None
+
+
+def file_of(number: int) -> str:
+    """Return the name of a generation's file."""
+    return f"gen-{number}.json"
+
+
+def header(home: Dir, name: str, head: bytes) -> dict[str, object]:
+    """Return the first line of a record's file, checked to be of a version that is known here."""
+    try:
+        facts: object = json.loads(head)
+    except (ValueError, RecursionError) as error:
+        raise _unfit(home, name, "is torn or forged") from error
+    if not isinstance(facts, dict):
+        raise _unfit(home, name, "is torn or forged")
+    version = facts.get("record")
+    if type(version) is not int or version < 1:
+        raise _unfit(home, name, "is torn or forged")
+    if version > VERSION:
+        raise _unfit(home, name, f"was written by a newer launcher (version {version}, not {VERSION})")
+    return facts
+
+
+def _unfit(home: Dir, name: str, what: str) -> RecordError:
+    return RecordError(f"{home.path}/{name} {what}: {REMEDY}")

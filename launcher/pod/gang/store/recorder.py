@@ -1,0 +1,159 @@
+"""The record on a thread of its own: the main thread wishes and reads facts, and never waits for the volume."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from launcher.pod.gang.protocol.messages import Generation, Verdict
+from launcher.pod.gang.protocol.state import Recorded
+from launcher.pod.gang.store.record import Record, RecordError
+from launcher.pod.log import Tell
+
+PATIENCE = 5.0
+
+
+class Records:
+    """The wishes for the record, and the thread that fulfils them. A wish that failed is tried at each look."""
+
+    def __init__(
+        self,
+        record: Record | None,
+        nudge: Callable[[], None],
+        tell: Tell,
+        *,
+        patience: float = PATIENCE,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Look at once; `nudge` is called on any thread after each change of the facts, and must not wait."""
+        self._nudge = nudge
+        self._tell = tell
+        self._patience = patience
+        self._clock = clock
+        self._facts = Recorded(known=record is None)
+        self._changed = threading.Condition()
+        self._generation: Generation | None = None  # wished last
+        self._verdict: Verdict | None = None  # wished first
+        self._answered: Generation | None = None
+        self._asked = True
+        self._since: float | None = None  # when the thread began what it is at
+        self._over = False
+        self._alone = record is None
+        if record:
+            threading.Thread(target=self._serve, args=(record,), name="record", daemon=True).start()
+
+    @property
+    def facts(self) -> Recorded:
+        """What is known now."""
+        return self._facts
+
+    def wish_generation(self, generation: Generation) -> None:
+        """Have a generation made, unless there is a verdict; a later wish takes the place of one not begun."""
+        with self._changed:
+            if generation == self._generation:
+                return
+            self._generation = generation
+            self._ask()
+        if self._alone:
+            self._made(generation)
+
+    def wish_verdict(self, verdict: Verdict) -> None:
+        """Have the verdict sealed; the first one counts."""
+        with self._changed:
+            if self._verdict:
+                return
+            self._verdict = verdict
+            self._ask()
+        if self._alone:
+            self._learn(sealed=verdict)
+
+    def look(self) -> None:
+        """Have the record read again, and what failed tried again."""
+        with self._changed:
+            self._ask()
+            if self._since is not None and self._clock() - self._since > self._patience:
+                self._learn(trouble="the volume with the gang's record does not answer")
+
+    def close(self) -> None:
+        """Let the thread end once it has done what it is at; wishes that are not begun are dropped."""
+        with self._changed:
+            self._over = True
+            self._changed.notify_all()
+
+    def _ask(self) -> None:
+        self._asked = True
+        self._changed.notify_all()
+
+    def _serve(self, record: Record) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._asked or self._over)
+                if self._over:
+                    return
+                self._asked = False
+                self._since = self._clock()
+                generation, verdict = self._generation, self._verdict
+            self._round(record, generation, verdict)
+
+    def _round(self, record: Record, generation: Generation | None, verdict: Verdict | None) -> None:
+        """Do all that is wished, whatever of it fails, and read what stands then."""
+        troubles: list[str] = []
+        if verdict and not self._facts.sealed:
+            with _noting(troubles):
+                self._learn(sealed=record.seal(verdict))
+        if not self._facts.known:
+            with _noting(troubles):
+                self._read(record, generation)
+        # Nothing is begun on a record that is unread, nor on one that has its verdict.
+        if generation and generation != self._answered and self._facts.known and not self._facts.sealed:
+            with _noting(troubles):
+                if record.make(generation):
+                    self._made(generation)
+                self._answered = generation
+        with _noting(troubles):
+            self._read(record, generation)
+        with self._changed:
+            self._since = None
+            self._learn(trouble=troubles[0] if troubles else "")
+
+    def _read(self, record: Record, wished: Generation | None) -> None:
+        # A number alone counts too: the file that it names may be late to be seen, its gang is not.
+        self._learn(highest=max(self._facts.highest, record.highest()))
+        newest = record.latest()
+        if newest and newest == wished:  # it stands, though not all of its making went well
+            self._made(newest)
+        sealed = self._facts.sealed or record.verdict()
+        highest = max(self._facts.highest, newest.number if newest else 0)
+        self._learn(known=True, highest=highest, latest=newest, sealed=sealed)
+
+    def _made(self, generation: Generation) -> None:
+        facts = self._facts
+        number = generation.number
+        newest = generation if number >= facts.highest else facts.latest
+        self._learn(made=max(facts.made, number), highest=max(facts.highest, number), latest=newest)
+
+    def _learn(self, **news: object) -> None:
+        """Swap the facts; tell of trouble that begins or ends."""
+        with self._changed:
+            before, self._facts = self._facts, replace(self._facts, **news)  # type: ignore[arg-type]
+            after = self._facts
+        if after == before:
+            return
+        if after.trouble and after.trouble != before.trouble:
+            self._tell("record_trouble", error=after.trouble)
+        elif before.trouble and not after.trouble:
+            self._tell("record_back")
+        self._nudge()
+
+
+@contextmanager
+def _noting(troubles: list[str]) -> Iterator[None]:
+    try:
+        yield
+    except RecordError as error:
+        troubles.append(str(error))
+    except Exception as error:  # a thread that died of it would look like a volume that hangs
+        troubles.append(f"a bug in the launcher: {type(error).__name__}: {error}")

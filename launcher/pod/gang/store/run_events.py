@@ -1,0 +1,98 @@
+"""Notes what happens in a gang, as its leader sees it: each change once, in the words of the chronicle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from launcher.pod.gang.protocol.member import Member
+from launcher.pod.gang.protocol.messages import Generation, Phase, Stage, Status, Verdict
+from launcher.pod.gang.protocol.state import Heard
+from launcher.pod.outcome import Code
+from launcher.pod.settings.nouns import Role
+
+Put = Callable[..., None]
+PROGRESS = 5.0  # seconds between two lines of one pass: a trainer may report at every step
+
+
+class Scribe:
+    """What was noted last, so that nothing is noted twice."""
+
+    def __init__(self, put: Put, *, job: str) -> None:
+        """Begin with nothing noted."""
+        self._put = put
+        self._job = job
+        self._key: str | None = None
+        self._generation = 0
+        self._caused = 0
+        self._phases: dict[str, Phase] = {}
+        self._progress: dict[str, tuple[float, Mapping[str, float | str]]] = {}  # when, and what
+        self._verdict: Verdict | None = None
+
+    def look(self, now: float, member: Member, heard: Mapping[str, Heard]) -> None:
+        """Note what is new; of progress all at a new pass, now and then, and once training has ended."""
+        word = member.lead.word
+        statuses = [member.status, *(each.status for each in heard.values() if each.status)]
+        generation = word.generation
+        if not (generation or member.status.surveyed):
+            return  # before that a finished run's chronicle may still lie where this one will
+        if self._key is None:
+            self._key = member.status.key
+            if not member.status.known:
+                self._put("run_started", key=self._key, job=self._job)
+        if generation and generation.number != self._generation:
+            self._begins(generation, statuses)
+        if generation and word.cause and self._caused != word.cause.generation:
+            self._caused = word.cause.generation
+            self._ends(member)
+        patient = word.stage is Stage.TRAINING
+        for status in statuses:
+            self._one(status)
+            self._how_far(status, now, PROGRESS if patient else 0.0)
+        if word.verdict and self._verdict is None:
+            self._verdict = word.verdict
+            self._put("verdict", code=word.verdict.code, reason=word.verdict.reason)
+
+    def _begins(self, generation: Generation, statuses: list[Status]) -> None:
+        self._generation = generation.number
+        ranks = {status.who.boot: status.rank for status in statuses}
+        members = [
+            {"role": str(who.role), "rank": ranks.get(who.boot), "address": who.address, "pod": who.uid}
+            for who in generation.members
+        ]
+        self._put(
+            "generation_made",
+            generation=generation.number,
+            members=members,
+            resume=generation.resume,
+            restarts=generation.restarts,
+            cause=generation.cause,
+        )
+
+    def _ends(self, member: Member) -> None:
+        cause = member.lead.word.cause
+        if cause is None:
+            return
+        kind = "lost" if cause.code == Code.GANG else "failure"
+        facts = {"generation": cause.generation, "code": int(cause.code), "reason": cause.reason}
+        self._put(kind, address=cause.address, **facts)
+
+    def _one(self, status: Status) -> None:
+        boot = status.who.boot
+        if self._phases.get(boot) is not status.phase:
+            self._phases[boot] = status.phase
+            self._put("phase", **_seat(status, status.who.role), phase=str(status.phase))
+
+    def _how_far(self, status: Status, now: float, every: float) -> None:
+        boot, progress = status.who.boot, status.marks.progress
+        noted, before = self._progress.get(boot, (0.0, {}))
+        due = not before or now >= noted + every or progress.get("pass") != before.get("pass")
+        if progress and progress != before and due:
+            self._progress[boot] = now, progress
+            facts = dict(progress)
+            at = {"pass": facts.pop("pass", None), "step": facts.pop("step", None)}
+            self._put("progress", **_seat(status, Role.TRAINER), **at, metrics=facts)
+
+
+def _seat(status: Status, role: Role) -> dict[str, object]:
+    who = {"role": str(role), "rank": status.rank, "address": status.who.address}
+    return {"generation": status.ready or status.known, **who}

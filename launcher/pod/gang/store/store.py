@@ -1,0 +1,125 @@
+"""The gang's files on the shared volume: the record, the chronicle, the passes; each on a thread of its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from launcher.pod.gang.protocol.messages import Generation, Verdict
+from launcher.pod.gang.protocol.state import Recorded
+from launcher.pod.gang.store.archive import make_way
+from launcher.pod.gang.store.event_file import Chronicle
+from launcher.pod.gang.store.passes import NOTHING, Baseline, complete, directory_of
+from launcher.pod.gang.store.record import Record, record_of
+from launcher.pod.gang.store.recorder import Records
+from launcher.pod.gang.store.volume import RecordError, output_of
+from launcher.pod.log import Tell
+from launcher.pod.outcome import ShardError
+from launcher.pod.programs.plan import Resume
+from launcher.pod.settings.nouns import Settings
+
+# The client of a network volume may remember for so long what is so no more, and a server be away.
+PATIENCE = 60.0
+PAUSE = 1.0
+
+
+class Ledger:
+    """What a launcher reads and writes of its gang's; the main thread never waits for any of it."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        nudge: Callable[[], None],
+        tell: Tell,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Open what needs no key yet."""
+        self._clock = clock
+        self._sleep = sleep
+        self._settings = settings
+        self._nudge = nudge
+        self._tell = tell
+        self._output = output_of(settings)
+        self._record: Record | None = None
+        self._records: Records | None = None
+        self._baseline: Baseline | None = None
+        self._chronicle: Chronicle | None = None
+
+    def open(self, key: str) -> None:
+        """Open the record of this gang, whose key is known by now; without a key there is none."""
+        if self._records is None:
+            self._record = record_of(self._settings, key)
+            self._records = Records(self._record, self._nudge, self._tell)
+
+    @property
+    def facts(self) -> Recorded:
+        """What stands in the record, as far as it is known."""
+        return self._records.facts if self._records else Recorded()
+
+    def look(self) -> None:
+        """Have the record read again."""
+        if self._records:
+            self._records.look()
+
+    def wish(self, generation: Generation | None, verdict: Verdict | None) -> None:
+        """Have a generation made, and a verdict sealed."""
+        if self._records and generation:
+            self._records.wish_generation(generation)
+        if self._records and verdict:
+            self._records.wish_verdict(verdict)
+
+    def put(self, event: str, **facts: object) -> None:
+        """Note an event of the gang."""
+        if self._chronicle is None:
+            self._chronicle = Chronicle(self._output, self._tell)
+        self._chronicle.put(event, **facts)
+
+    def close(self, until: float) -> None:
+        """Have all that was noted written."""
+        if self._chronicle:
+            self._chronicle.close(until)
+
+    def survey(self, *, leads: bool) -> tuple[int, ...] | None:
+        """Return the complete passes, once a finished run's things are out of the way; trouble has a minute to pass.
+
+        It waits for the volume: an errand, which a signal to stop leaves behind.
+        """
+        until, troubled = self._clock() + PATIENCE, False
+        while True:
+            try:
+                found = self._survey(leads=leads)
+            except (RecordError, ShardError) as error:
+                if self._clock() >= until:
+                    raise
+                if not troubled:
+                    self._tell("record_trouble", error=str(error))
+                troubled = True
+                self._sleep(PAUSE)
+            else:
+                if troubled:
+                    self._tell("record_back")
+                return found
+
+    def resume(self, number: int | None) -> Resume | None:
+        """Return where training goes on after a complete pass."""
+        if number is None or self._output is None:
+            return None
+        return Resume(start_pass=number + 1, directory=f"{self._output.path}/{directory_of(number)}")
+
+    def _survey(self, *, leads: bool) -> tuple[int, ...] | None:
+        """Look once.
+
+        Without a record nobody can say whose passes these are: only the leader counts, and those that came since.
+        """
+        if self._output is None or not self._settings.resume:
+            return None
+        if self._record:
+            moved = make_way(self._record, self._output) if leads else None
+            if moved:
+                self._tell("finished_run_moved_aside", to=moved.to, names=list(moved.names))
+            return complete(self._output)
+        if self._baseline is None:
+            self._baseline = Baseline.take(self._output)
+        return complete(self._output, without=self._baseline or NOTHING) if leads else None

@@ -1,0 +1,1 @@
+"""Children's output, from their pipes to log files and standard output."""

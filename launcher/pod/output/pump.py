@@ -1,0 +1,112 @@
+"""Carries a child's output from its pipe to its log file, byte for byte, and to stdout in whole lines.
+
+A thread reads each pipe and never waits for long: what it reads goes to sinks. The end of the child, not the end
+of the pipe, ends the pumping, since a grandchild may hold the pipe for ever.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import select
+import struct
+import termios
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from launcher.pod.output.lines import Lines
+
+PIPE = 1024 * 1024
+FIRST_READ = 64 * 1024
+TAIL = 3000
+
+Put = Callable[[bytes], None]
+
+
+class Pump:
+    """One child's pipe, and the thread that empties it."""
+
+    def __init__(self, name: str, *, log: Put | None, out: Put, lines: Lines | None) -> None:
+        """Make the pipe; `log` and `out` are fed as it comes, `out` in whole lines where `lines` are given."""
+        self.name = name
+        self.tail = b""
+        self.total = 0
+        self._log = log
+        self._out = out
+        self._lines = lines
+        self._read, self.write_end = os.pipe()
+        os.set_blocking(self._read, False)
+        with suppress(OSError):  # an unprivileged user may have a lower limit
+            fcntl.fcntl(self._read, fcntl.F_SETPIPE_SZ, PIPE)
+        self._finish = os.eventfd(0, os.EFD_CLOEXEC)
+        self._thread = threading.Thread(target=self._run, name=f"pump {name}", daemon=True)
+
+    def start(self) -> None:
+        """Begin to read; the child has its end by now."""
+        os.close(self.write_end)
+        self._thread.start()
+
+    def settle(self, until: float) -> None:
+        """Wait until what is in the pipe has been read, no longer than given."""
+        while time.monotonic() < until:
+            try:
+                if not _unread(self._read):
+                    break
+            except OSError:  # closed by now
+                break
+            time.sleep(0.001)
+
+    def finish(self, until: float) -> None:
+        """Take what is in the pipe now that the child is gone, and stop; wait for that no longer than given."""
+        if not self._thread.ident:  # its child could not be started
+            for descriptor in (self.write_end, self._read, self._finish):
+                os.close(descriptor)
+            return
+        os.eventfd_write(self._finish, 1)
+        self._thread.join(max(0.0, until - time.monotonic()))
+        if not self._thread.is_alive():
+            os.close(self._finish)
+
+    def _run(self) -> None:
+        if self._pump_until_finish():
+            self._pump_the_rest()
+        if self._lines and (rest := self._lines.rest()):
+            self._out(rest)
+        os.close(self._read)
+
+    def _pump_until_finish(self) -> bool:
+        """Return whether there may be more to come: the child is gone, but the pipe is still open."""
+        poll = select.poll()
+        poll.register(self._read, select.POLLIN)
+        poll.register(self._finish, select.POLLIN)
+        size = FIRST_READ
+        while all(descriptor != self._finish for descriptor, _ in poll.poll()):
+            block = os.read(self._read, size)
+            if not block:
+                return False
+            self._pass_on(block)
+            size = PIPE if len(block) == size else FIRST_READ
+        return True
+
+    def _pump_the_rest(self) -> None:
+        left = PIPE  # a grandchild that never stops writing gets no more than what fits into the pipe
+        with suppress(BlockingIOError):
+            while left > 0 and (block := os.read(self._read, left)):
+                left -= len(block)
+                self._pass_on(block)
+
+    def _pass_on(self, block: bytes) -> None:
+        self.tail = (self.tail + block[-TAIL:])[-TAIL:]
+        self.total += len(block)
+        if self._log:
+            self._log(block)
+        if out := self._lines.feed(block) if self._lines else block:
+            self._out(out)
+
+
+def _unread(pipe: int) -> int:
+    answer = fcntl.ioctl(pipe, termios.FIONREAD, struct.pack("i", 0))
+    count: int = struct.unpack("i", answer)[0]
+    return count

@@ -1,0 +1,65 @@
+"""A program's output on its way: the pipe, its log file where the job has a directory, and its words on stdout."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from launcher.pod.log import Tell
+from launcher.pod.output.lines import Lines
+from launcher.pod.output.log_file import Log, LogFile
+from launcher.pod.output.pump import Pump
+from launcher.pod.output.sink import Sink
+from launcher.pod.programs.plan import Plan, Program
+from launcher.pod.settings.nouns import Settings
+
+# What a child wrote just before it ended is read within this.
+LAST_LINES = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Voice:
+    """One program's pipe and log."""
+
+    program: Program
+    pump: Pump
+    log: Log | None
+
+    def tail(self) -> bytes:
+        """Return its last lines, those included that are still in the pipe."""
+        self.pump.settle(time.monotonic() + LAST_LINES)
+        return self.pump.tail
+
+
+def voices(plan: Plan, settings: Settings, out: Sink, tell: Tell, heading: str) -> dict[str, Voice]:
+    """Return a voice for each program, by its name; `heading` is a line that its log begins with, or nothing."""
+    alone = len(plan.programs) == 1
+    prefixed = not alone if settings.prefix is None else settings.prefix
+    found = {}
+    for program in plan.programs:
+        log = _log(program, settings, tell)
+        if log and heading:
+            log.put(heading.encode(errors="replace") + b"\n")
+        lines = None if alone and not prefixed else Lines(f"[{program.name}] ".encode() if prefixed else b"")
+        pump = Pump(program.name, log=log.put if log else None, out=out.put, lines=lines)
+        found[program.name] = Voice(program=program, pump=pump, log=log)
+    return found
+
+
+def finish(spoken: Sequence[Voice], out: Sink, tell: Tell, until: float) -> None:
+    """Bring the last words to where they belong."""
+    for voice in spoken:
+        voice.pump.finish(until)
+    for voice in spoken:
+        if voice.log:
+            voice.log.finish(until)
+    if not out.flush(until):
+        tell("stdout_unfinished", bytes_lost=out.lost + out.waiting, remedy="does its reader still read?")
+
+
+def _log(program: Program, settings: Settings, tell: Tell) -> Log | None:
+    if settings.job_path is None:
+        return None
+    parts = (settings.job, "output", f"node_{program.rank}", program.log)
+    return Log(LogFile(settings.job_path, parts, tell), tell)

@@ -1,0 +1,1 @@
+"""Who the peers are, and where they are found."""

@@ -1,0 +1,81 @@
+"""Peers from DNS: the addresses of a headless Service or a compose service, or one name for each index of a Job.
+
+A headless Service shows pods before they are ready only with `publishNotReadyAddresses: true`.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable
+
+from launcher.pod.log import Tell
+from launcher.pod.outcome import SettingsError
+from launcher.pod.peers import machine
+from launcher.pod.peers.addresses import Resolve
+from launcher.pod.peers.by_name import EVERY, Place, by_name, mine
+from launcher.pod.peers.gather import Rosters
+from launcher.pod.peers.roster import Peer, Waiting
+from launcher.pod.settings.nouns import Role, Settings
+
+# A pod's name comes to be a second or so after its start. Whoever asks before is told that there is none, and a
+# cluster's DNS remembers that for up to 30 s, for all who ask later.
+EARLY = 2 * EVERY
+
+
+def rosters(
+    settings: Settings,
+    tell: Tell,
+    seeking: threading.Event,
+    *,
+    resolve: Resolve = socket.getaddrinfo,
+    addresses: Callable[[], frozenset[str]] = machine.addresses,
+    every: float = EVERY,
+    early: float = EARLY,
+    over: threading.Event | None = None,
+) -> Rosters:
+    """Yield the roster whenever DNS shows exactly the expected number of peers, else for whom it waits."""
+    places = _places(settings)
+    is_mine = mine(settings.address, addresses)
+
+    def own(role: Role, peers: tuple[Peer, ...]) -> Peer | Waiting:
+        if places[role].indexed:
+            return _by_index(peers[settings.index or 0], is_mine)
+        return _by_address(places[role], [peer for peer in peers if is_mine(peer.address)])
+
+    first = min(early, settings.timing.join / 10) if settings.index is not None else 0.0
+    yield from by_name(places, settings, tell, seeking, own, resolve=resolve, every=every, early=first, over=over)
+
+
+def _places(settings: Settings) -> dict[Role, Place]:
+    """Return the names to look up, pservers first."""
+    pservers, trainers = settings.peers.pservers[0], settings.peers.trainers[0]
+    if not settings.separated:
+        return {Role.NODE: _place(settings, Role.NODE, trainers, settings.job, settings.trainers)}
+    return {
+        Role.PSERVER: _place(settings, Role.PSERVER, pservers, f"{settings.gang}-pserver", settings.pservers),
+        Role.TRAINER: _place(settings, Role.TRAINER, trainers, f"{settings.gang}-trainer", settings.trainers),
+    }
+
+
+def _place(settings: Settings, role: Role, name: str, job: str, expected: int) -> Place:
+    counted_by = {Role.NODE: settings.counted_by, Role.PSERVER: "PSERVERS", Role.TRAINER: "TRAINERS"}[role]
+    if settings.index is None:
+        return Place(names=(name,), expected=expected, counted_by=counted_by, apart=False)
+    if role is settings.role and settings.index >= expected:
+        problem = f"JOB_COMPLETION_INDEX={settings.index}: expected less than {expected}, the number by {counted_by}"
+        raise SettingsError([problem])
+    names = tuple(f"{job}-{index}.{name}" for index in range(expected))
+    return Place(names=names, expected=expected, counted_by=counted_by, apart=True, indexed=True)
+
+
+def _by_index(peer: Peer, is_mine: Callable[[str], bool]) -> Peer | Waiting:
+    # A name may lead for up to 30 s to the pod that this one replaces.
+    return peer if is_mine(peer.address) else Waiting(reason=f"{peer.name} is {peer.address}, not yet this pod")
+
+
+def _by_address(place: Place, here: list[Peer]) -> Peer | Waiting:
+    if len(here) > 1:
+        both = " and ".join(peer.address for peer in here)
+        raise SettingsError([f"{both} of {place.names[0]} are both this pod's: expected POD_IP to say which it is"])
+    return here[0] if here else Waiting(reason=f"no address of {place.names[0]} is this pod's own")

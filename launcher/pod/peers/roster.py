@@ -1,0 +1,190 @@
+"""Who belongs to the gang, and in which order: a fold over what was last seen of the pods.
+
+No I/O here. A peer is a pod of *this* Job by its controller's UID, Running, with an address, not being deleted.
+The number that is expected comes from settings, never from what is there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from launcher.pod.outcome import SettingsError
+from launcher.pod.peers.pod_state import Group, Seen, missing, newest_owner
+from launcher.pod.settings.nouns import Role
+
+HOSTNAME_LIMIT = 63  # a longer pod name is cut to this where it becomes the host's
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peer:
+    """A member of the gang."""
+
+    address: str
+    name: str = ""
+    uid: str = ""
+    index: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roster:
+    """The complete gang, dealt: the place in a tuple is the rank in that role.
+
+    The key is the UID of the trainers' Job, or nothing where it is not known.
+    """
+
+    pservers: tuple[Peer, ...]
+    trainers: tuple[Peer, ...]
+    me: Peer
+    role: Role
+    key: str = ""
+
+    @property
+    def rank(self) -> int:
+        """This pod's rank among its own."""
+        return self._ranked(self.role).index(self.me)
+
+    @property
+    def digest(self) -> str:
+        """The same on every pod that sees the same gang in the same order."""
+        lines = [f"pserver {peer.address} {peer.uid}" for peer in self.pservers]
+        lines += [f"trainer {peer.address} {peer.uid}" for peer in self.trainers]
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+    @property
+    def members(self) -> tuple[tuple[Role, Peer], ...]:
+        """Every member with its role, in the gang's order, its leader first."""
+        roles = (Role.NODE,) if self.role is Role.NODE else (Role.TRAINER, Role.PSERVER)
+        return tuple((role, peer) for role in roles for peer in self._ranked(role))
+
+    def name_of(self, role: Role, peer: Peer) -> str:
+        """Return a member's name for people: its role and rank, and where it is."""
+        where = peer.address if peer.name in ("", peer.address) else f"{peer.address}, {peer.name}"
+        return f"{role} {self._ranked(role).index(peer)} ({where})"
+
+    def _ranked(self, role: Role) -> tuple[Peer, ...]:
+        return self.pservers if role is Role.PSERVER else self.trainers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """Not complete: for whom it waits, and why, in a sentence that changes only when something did.
+
+    The key is the roster's, as soon as it is known. `succeeded` says that a pod of the trainers' Job ended with
+    success: a launcher leaves with 0 only by a verdict of success, so that the training is over.
+    """
+
+    reason: str
+    running: tuple[tuple[str, str], ...] = ()
+    key: str = ""
+    succeeded: bool = False
+
+
+def ordered(peers: Iterable[Peer]) -> tuple[Peer, ...]:
+    """Return the peers by rank: by completion index where every one has it, else by the text of the address.
+
+    Text, as the first start_paddle sorted: 10.0.0.10 comes before 10.0.0.9, and existing jobs rely on it.
+    """
+    peers = tuple(peers)
+    if all(peer.index is not None for peer in peers):
+        return tuple(sorted(peers, key=lambda peer: (peer.index or 0, peer.address)))
+    return tuple(sorted(peers, key=lambda peer: peer.address))
+
+
+def own_pod(seen: Iterable[Seen], hostname: str, addresses: Collection[str]) -> Seen | None:
+    """Return this process's own pod: the one named as the host, else the only one at an address of mine."""
+    here = [pod for pod in seen if not pod.over]
+    named = [pod for pod in here if hostname in (pod.name[:HOSTNAME_LIMIT].rstrip("-."), pod.name, pod.hostname)]
+    placed = [pod for pod in here if pod.address and pod.address in addresses]
+    both = [pod for pod in named if pod in placed]
+    found = both or named or placed
+    if len(found) > 1:
+        names = ", ".join(sorted(pod.name for pod in found))
+        raise SettingsError([f"cannot tell which pod this is: {names} {_shared(found)}; {_APART}"])
+    return found[0] if found else None
+
+
+def settle(
+    groups: Mapping[Role, Group],
+    seen: Mapping[Role, Collection[Seen]],
+    me: Seen | None,
+    role: Role,
+    job_uid: str,
+    before: str = "",
+) -> Roster | Waiting:
+    """Return the roster when every group is complete, else for whom to wait and why.
+
+    `before` is the key as it was known before: the trainers' Job stays known after its last live pod.
+    """
+    own = job_uid or (me.owner if me else "")
+    jobs = {each: own if each is role else newest_owner(seen[each]) for each in groups}
+    trainers = [*groups][-1]
+    jobs[trainers] = key = jobs[trainers] or before
+    ours = {each: tuple(pod for pod in seen[each] if pod.owner == jobs[each] != "") for each in groups}
+    others = {each: len(seen[each]) - len(ours[each]) for each in groups}
+    found: Roster | Waiting = Waiting(reason="this pod is not listed yet under " + groups[role].selector)
+    if me:
+        found = _orphaned(me, job_uid) or _deal(groups, ours, others, role, me)
+    if isinstance(found, Roster):
+        return replace(found, key=key)
+    return replace(found, key=key, succeeded=any(pod.phase == "Succeeded" for pod in ours[trainers]))
+
+
+_APART = "expected one pod to a node (a hostPort, or anti-affinity), or no hostNetwork"
+
+
+def _orphaned(me: Seen, job_uid: str) -> Waiting | None:
+    if not (job_uid or me.owner):
+        return Waiting(reason=f"this pod ({me.name}) has no controller: expected it to be made by a Job")
+    if job_uid and me.owner and job_uid != me.owner:
+        problem = f"LAUNCHER_JOB_UID={job_uid!r}: expected this pod's Job, {me.owner} (not the pod's own UID)"
+        raise SettingsError([problem])
+    return None
+
+
+def _deal(
+    groups: Mapping[Role, Group],
+    ours: Mapping[Role, Collection[Seen]],
+    others: Mapping[Role, int],
+    role: Role,
+    me: Seen,
+) -> Roster | Waiting:
+    live = {each: [pod for pod in pods if pod.live] for each, pods in ours.items()}
+    reasons = [
+        missing(group, ours[each], others=others[each])
+        for each, group in groups.items()
+        if len(live[each]) != group.expected or not _indexes_differ(live[each])
+    ]
+    if reasons:
+        running = sorted((pod.phase, pod.address) for pods in live.values() for pod in pods)
+        return Waiting(reason="; ".join(reasons), running=tuple(running))
+    found = {each: ordered(_peer(pod) for pod in pods) for each, pods in live.items()}
+    _refuse_shared(found)
+    if _peer(me) not in found[role]:
+        return Waiting(reason=f"this pod ({me.name}) is not Running with an address in the API yet")
+    dealt = list(found.values())
+    return Roster(pservers=dealt[0], trainers=dealt[-1], me=_peer(me), role=role)
+
+
+def _peer(pod: Seen) -> Peer:
+    return Peer(address=pod.address, name=pod.name, uid=pod.uid, index=pod.index)
+
+
+def _shared(pods: Collection[Seen]) -> str:
+    addresses = sorted({pod.address or "no address" for pod in pods})
+    return f"are all at {addresses[0]}" if len(addresses) == 1 else "all go by this host's name"
+
+
+def _refuse_shared(found: Mapping[Role, Collection[Peer]]) -> None:
+    for peers in found.values():
+        for address, times in Counter(peer.address for peer in peers).items():
+            if times > 1:
+                names = ", ".join(sorted(peer.name for peer in peers if peer.address == address))
+                raise SettingsError([f"{names} share the address {address}; {_APART}"])
+
+
+def _indexes_differ(live: Collection[Seen]) -> bool:
+    indexes = [pod.index for pod in live if pod.index is not None]
+    return len(set(indexes)) == len(indexes)

@@ -1,0 +1,1 @@
+"""A pod's programs: planned, started, supervised, watched."""

@@ -1,0 +1,140 @@
+"""Runs a plan as the gang wants it: each program with its voice, under supervision, to one cause."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+from launcher.pod.console import Story
+from launcher.pod.gang.membership import Membership
+from launcher.pod.gang.protocol.state import Brood
+from launcher.pod.inbox import Inbox
+from launcher.pod.outcome import Outcome
+from launcher.pod.output import wiring as voices
+from launcher.pod.output.wiring import Voice
+from launcher.pod.programs import policy, supervise
+from launcher.pod.programs.memory import Memory, explain
+from launcher.pod.programs.plan import Plan
+from launcher.pod.programs.policy import Cause, Child, Stop, Wish, exit_code, soonest
+from launcher.pod.programs.ports import Knocker, check_free
+from launcher.pod.programs.spawn import spawn
+from launcher.pod.programs.stall import Vigil
+from launcher.pod.programs.supervise import Manners, Start, sweep
+from launcher.pod.settings.masking import masked
+from launcher.pod.settings.nouns import Role, Settings
+
+# How long the children's last words may take at most, while something still takes them: the kubelet kills 30 s after
+# it told to stop, and the children may have had 25 of them.
+FLUSH = 10.0
+FLUSH_WHEN_STOPPED = 2.0
+
+
+def run(plan: Plan, settings: Settings, inbox: Inbox, story: Story, gang: Membership, heading: str) -> Cause:
+    """Run the programs until nothing of them is left, and return why they ended."""
+    spoken = voices.voices(plan, settings, story.out, story.tell, heading)
+    vigil = Vigil(
+        timeout=settings.timing.stall, written=lambda name: spoken[name].pump.total, marks=lambda: gang.marks
+    )
+    crew = Crew(plan=plan, voices=spoken, vigil=vigil, inbox=inbox, gang=gang, story=story)
+    programs = plan.programs
+    starts = [Start(name=it.name, role=it.role, spawn=partial(crew.spawn, spoken[it.name])) for it in programs]
+    manners = Manners(ended=crew.ended)
+    cause = supervise.run(starts, inbox, grace=settings.timing.grace, manners=manners, ask=crew.ask)
+    crew.close(cause)
+    if crew.failure and cause.culprit:
+        cause = replace(cause, reason=crew.failure.reason)
+    if crew.stop:  # also one that came while the children were ending for another cause: it holds for the pod
+        cause = policy.first_cause((), crew.stop) or cause
+    sweep()
+    until = time.monotonic() + (FLUSH_WHEN_STOPPED if cause.told else FLUSH)
+    voices.finish(tuple(spoken.values()), story.out, story.tell, until)
+    return cause
+
+
+@dataclass(slots=True, kw_only=True)
+class Crew:
+    """The programs of one generation here, and what the gang is told of them."""
+
+    plan: Plan
+    voices: dict[str, Voice]
+    vigil: Vigil
+    inbox: Inbox
+    gang: Membership
+    story: Story
+    memory: Memory | None = field(default_factory=Memory.now)
+    knocker: Knocker | None = None
+    failure: Outcome | None = None
+    stop: Stop | None = None
+
+    def spawn(self, voice: Voice) -> int:
+        """Start a program and return its pid."""
+        program, pump = voice.program, voice.pump
+        serves = program.role is Role.PSERVER
+        if serves:
+            check_free(self.gang.address, self.plan.ports)
+        more = {} if serves else {**self.vigil.environment, **self.gang.environment}
+        with Path(os.devnull).open("rb") as nothing:
+            files = {0: nothing.fileno(), 1: pump.write_end, 2: pump.write_end}
+            pid = spawn(program.argv, {**os.environ, **more, **program.env}, files=files)
+        pump.start()
+        if serves:
+            self.knocker = Knocker(self.gang.address, self.plan.ports, self.inbox.nudge)
+        self.story.started(program.name, pid, pump)
+        self.story.tell("child_started", child=program.name, pid=pid, argv=masked(program.argv))
+        return pid
+
+    def ask(self, children: Sequence[Child], stop: Stop | None) -> Wish:
+        """Return what the gang wants of the children, after telling it how they are."""
+        now = time.monotonic()
+        self.stop = stop
+        until = self.vigil.look(children, now)
+        cause = policy.first_cause(children, stop, self.gang.wish)
+        due = cause if cause and cause.at <= now else None
+        if due and due.culprit and self.failure is None:
+            self.failure = self._failure(due)
+        before, wish = None, self.gang.wish
+        while wish.run != before:  # what is allowed may be all that there is to do, as where a pod has no pserver
+            before, wish = wish.run, self.gang.ask(self._brood(children, told=stop is not None))
+        return replace(wish, until=soonest(wish.until, until))
+
+    def ended(self, child: Child) -> Child:
+        """Return what a child's end counts as, and tell it."""
+        child = self.vigil.judged(child)
+        code, told = exit_code(child.code or 0), child.told is not None
+        self.story.tell("child_exited", child=child.name, code=code, told_to_end=told)
+        return child
+
+    def close(self, cause: Cause) -> None:
+        """Knock no more, and tell the gang of a program that could not even be started: nobody asked since."""
+        if self.knocker:
+            self.knocker.close()
+        if cause.culprit and self.failure is None:
+            self.failure = self._failure(cause)
+            self.gang.ask(Brood(left=False, serving=False, trained=False, failure=self.failure))
+
+    def _brood(self, children: Sequence[Child], *, told: bool) -> Brood:
+        may = self.gang.wish.run
+        planned = {program.role for program in self.plan.programs}
+        trainers = [child for child in children if child.role is Role.TRAINER]
+        return Brood(
+            left=any(child.left for child in children),
+            serving=self.knocker is not None and self.knocker.open
+            if Role.PSERVER in planned
+            else Role.PSERVER in may,
+            trained=Role.TRAINER in may
+            and bool(trainers or Role.TRAINER not in planned)
+            and policy.trained(children),
+            failure=self.failure,
+            told=told,
+        )
+
+    def _failure(self, cause: Cause) -> Outcome:
+        """Return what went wrong, in full: why it was killed, where it stood still, its last lines."""
+        reason = self.vigil.reasons.get(cause.culprit, cause.reason)
+        if why := explain(self.memory, Memory.now()):
+            reason = f"{reason}: {why}"
+        return Outcome(code=cause.code, reason=reason, tail=self.voices[cause.culprit].tail())

@@ -1,0 +1,81 @@
+"""What is to run in this pod: programs with their words and environment, all fixed before anything starts.
+
+No I/O here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from launcher.pod.peers.roster import Roster
+from launcher.pod.settings.nouns import Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """One process to run: who it is, its argv, what is added to its environment, its log's file name."""
+
+    role: Role
+    rank: int
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    log: str
+
+    @property
+    def name(self) -> str:
+        """The name that its lines and messages carry."""
+        return f"{self.role} {self.rank}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The programs of this pod, in the order in which they start, and the ports that its pserver opens."""
+
+    programs: tuple[Program, ...]
+    ports: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resume:
+    """Where training goes on: the first pass to run, and the directory of the last complete one."""
+
+    start_pass: int
+    directory: str
+
+
+def plan(roster: Roster, *, pserver: Program | None, trainer: Program, ports: tuple[int, ...] = ()) -> Plan:
+    """Return the programs that this pod's role asks for; a pserver starts before its trainer."""
+    wanted = {
+        Role.NODE: (pserver, trainer),
+        Role.PSERVER: (pserver,),
+        Role.TRAINER: (trainer,),
+    }[roster.role]
+    programs = tuple(program for program in wanted if program)
+    serves = any(program.role is Role.PSERVER for program in programs)
+    return Plan(programs=programs, ports=ports if serves else ())
+
+
+def identity(roster: Roster) -> dict[str, str]:
+    """Return what every training program may read about itself, by the names of the seeds."""
+    trainer = {} if roster.role is Role.PSERVER else {"TRAINER_ID": str(roster.rank)}
+    if trainer:
+        trainer["PADDLE_INIT_TRAINER_ID"] = trainer["TRAINER_ID"]
+    return trainer | {
+        "TRAINERS": str(len(roster.trainers)),
+        "PADDLE_INIT_NUM_GRADIENT_SERVERS": str(len(roster.trainers)),
+        "PADDLE_INIT_PSERVERS": ",".join(peer.address for peer in roster.pservers),
+        "POD_IP": roster.me.address,
+    }
+
+
+def endpoint(address: str, port: int) -> str:
+    """Return address:port, an IPv6 address in brackets."""
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
+def resuming(resume: Resume | None) -> dict[str, str]:
+    """Return where training goes on, for programs that are told by their environment."""
+    if resume is None:
+        return {}
+    return {"LAUNCHER_RESUME_DIR": resume.directory, "LAUNCHER_START_PASS": str(resume.start_pass)}

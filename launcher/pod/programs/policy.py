@@ -1,0 +1,182 @@
+"""What to do next with the children of a pod: a pure function of what happened to them, and of the time.
+
+No I/O here. The first cause wins: a stop that was told, a child that failed, or the last trainer's good end.
+Then everything that is left is told to end, has its grace, and is killed: each once.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from launcher.pod.outcome import Code, signal_name
+from launcher.pod.settings.nouns import Role
+
+# A fleet program's first trainer stops the pservers when all have finished, so a pserver may end with 0 a moment
+# before the trainers do. One that ends with 0 while they go on could not bind its port.
+FAREWELL = 5.0
+# A killed process that does not go (its file system hangs) holds the pod's end no longer than this.
+PATIENCE = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Child:
+    """One child and all that happened to it; `left` says whether anything of its process group remains."""
+
+    name: str
+    role: Role
+    pid: int = 0
+    left: bool = True
+    code: int | None = None
+    ended: float = 0.0
+    told: float | None = None
+    killed: float | None = None
+    why: str = ""
+
+    @property
+    def running(self) -> bool:
+        """Whether the child itself has not ended."""
+        return self.code is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """The signal that told the launcher to stop, and when."""
+
+    signum: int
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """Why the children end; `told` by a signal; `grace` is theirs where it differs from the usual one."""
+
+    at: float
+    code: int
+    reason: str
+    culprit: str = ""
+    unstarted: bool = False
+    told: bool = False
+    grace: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What the gang wants of a pod's children: who may run, why they end, when to ask again, and their grace then.
+
+    Alone, without a gang, children run at once, and end with the last trainer.
+    """
+
+    run: frozenset[Role] = frozenset(Role)
+    cause: Cause | None = None
+    until: float | None = None
+    grace: float | None = None
+    alone: bool = False
+
+
+ALONE = Wish(alone=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What to do now: signals to children's groups by pid; when to ask again; the cause, once all are gone."""
+
+    signals: tuple[tuple[int, int], ...] = ()
+    until: float | None = None
+    end: Cause | None = None
+
+
+def decide(children: Sequence[Child], stop: Stop | None, now: float, grace: float, wish: Wish = ALONE) -> Step:
+    """Return the next step."""
+    cause = first_cause(children, stop, wish)
+    if cause is None or cause.at > now:
+        return Step(until=None if cause is None else cause.at)
+    left = [child for child in children if child.left and not _given_up(child, now)]
+    if not left:
+        return Step(end=cause)
+    grace = grace if cause.grace is None else cause.grace
+    signals = tuple((child.pid, signum) for child in left if (signum := _signal(child, now, grace)))
+    return Step(signals=signals, until=min(_due(child, now, grace) for child in left))
+
+
+def first_cause(children: Sequence[Child], stop: Stop | None, wish: Wish = ALONE) -> Cause | None:
+    """Return what comes first: it may lie a farewell ahead, and a better end may still overtake it."""
+    causes = [cause for child in children if (cause := _failure(child, children, wish))]
+    if stop:
+        reason = f"told to stop by {signal_name(stop.signum)}"
+        causes.append(Cause(at=stop.at, code=128 + stop.signum, reason=reason, told=True))
+    if wish.cause:
+        causes.append(wish.cause)
+    if wish.alone and (done := _success(children)):
+        causes.append(done)
+    return min(causes, key=lambda cause: cause.at, default=None)
+
+
+def trained(children: Sequence[Child]) -> bool:
+    """Return whether every trainer here has ended well."""
+    return all(child.code == 0 and child.told is None for child in children if child.role is not Role.PSERVER)
+
+
+def _failure(child: Child, children: Sequence[Child], wish: Wish) -> Cause | None:
+    if child.code is None or child.told is not None:
+        return None  # what a child does after it was told to end is obedience
+    if child.code:
+        return Cause(
+            at=child.ended,
+            code=exit_code(child.code),
+            reason=_reason(child),
+            culprit=child.name,
+            unstarted=bool(child.why),
+            grace=wish.grace,
+        )
+    if child.role is Role.PSERVER and (not wish.alone or any(other.role is not Role.PSERVER for other in children)):
+        reason = f"{child.name} ended with 0 before the trainers were done; could it not bind its port?"
+        farewell = FAREWELL if Role.TRAINER in wish.run else 0.0
+        return Cause(at=child.ended + farewell, code=Code.GANG, reason=reason, culprit=child.name, grace=wish.grace)
+    return None
+
+
+def _success(children: Sequence[Child]) -> Cause | None:
+    awaited = [child for child in children if child.role is not Role.PSERVER] or list(children)
+    if not awaited or any(child.code != 0 for child in awaited):
+        return None
+    return Cause(at=max(child.ended for child in awaited), code=0, reason="every trainer of this pod is done")
+
+
+def _given_up(child: Child, now: float) -> bool:
+    return child.killed is not None and now >= child.killed + PATIENCE
+
+
+def _signal(child: Child, now: float, grace: float) -> int:
+    if child.killed is not None:
+        return 0
+    if not child.running and child.told is None:
+        return signal.SIGKILL  # what a child leaves behind has no grace: nobody waits for its work
+    if child.told is None:
+        return signal.SIGTERM
+    return signal.SIGKILL if now >= child.told + grace else 0
+
+
+def _due(child: Child, now: float, grace: float) -> float:
+    if child.killed is not None:
+        return child.killed + PATIENCE
+    return (child.told if child.told is not None else now) + grace
+
+
+def soonest(*times: float | None) -> float | None:
+    """Return the first of some times, of which some may be never."""
+    return min((time for time in times if time is not None), default=None)
+
+
+def exit_code(code: int) -> int:
+    """Return a child's own exit code, or 128+n where signal n ended it."""
+    return 128 - code if code < 0 else code
+
+
+def _reason(child: Child) -> str:
+    if child.why:
+        return child.why
+    if child.code is not None and child.code < 0:
+        return f"{child.name} was ended by {signal_name(-child.code)}"
+    return f"{child.name} exited with {child.code}"

@@ -1,0 +1,1 @@
+"""What a pod was told: every variable, its default and its check."""

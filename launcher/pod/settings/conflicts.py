@@ -1,0 +1,147 @@
+"""What is wrong between variables that are each right alone: a table of cases and their sentences.
+
+No I/O here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+
+from launcher.pod.settings.nouns import PeersFrom, Runtime, Settings
+from launcher.pod.settings.reader import Reader
+
+# What the launcher itself says to a v1 trainer: saying it again would be a contradiction.
+V1_OWN = {
+    "nics": "CONF_PADDLE_NIC",
+    "port": "CONF_PADDLE_PORT",
+    "ports_num": "CONF_PADDLE_PORTS_NUM",
+    "pservers": "LAUNCHER_PEERS",
+    "num_gradient_servers": "CONF_PADDLE_GRADIENT_NUM",
+    "trainer_id": "LAUNCHER_PEERS",
+    "save_dir": "JOB_PATH and JOB_NAME",
+    "comment": "nothing: it is always paddle_process_by_paddle",
+}
+YES = ("1", "t", "true", "y", "yes")  # as v1 takes a boolean, in any case
+
+
+def contradictions(settings: Settings, given: AbstractSet[str]) -> list[str]:
+    """Return a sentence for each contradiction; `given` names the variables that are set."""
+    cases = (*_names(settings, given), *_roles(settings, given), *_paths(settings), *_ports(settings), *_v1(settings))
+    return [sentence for wrong, sentence in cases if wrong]
+
+
+Cases = tuple[tuple[bool, str], ...]
+
+
+def _names(settings: Settings, given: AbstractSet[str]) -> Cases:
+    in_cluster = settings.peers.source is PeersFrom.KUBERNETES
+    by_index = settings.peers.source is PeersFrom.DNS and settings.index is not None
+    has_directory = settings.runtime is Runtime.V1 or settings.job_path is not None
+    return (
+        (
+            "JOB_NAME" not in given and (in_cluster or by_index),
+            "JOB_NAME is not set: expected the name of the Job that this pod belongs to",
+        ),
+        (
+            "JOB_NAME" not in given and has_directory and not (in_cluster or by_index),
+            "JOB_NAME is not set: expected the name of the job's directory under JOB_PATH",
+        ),
+        (
+            "JOB_PATH" not in given and settings.runtime is Runtime.V1,
+            "JOB_PATH is not set: expected the path where the shared volume is mounted",
+        ),
+        (
+            "JOB_PATH" not in given and settings.config_dir is not None and not settings.config_dir.is_absolute(),
+            "TRAIN_CONFIG_DIR is relative and JOB_PATH is not set: expected the path it is in, or an absolute one",
+        ),
+    )
+
+
+def _roles(settings: Settings, given: AbstractSet[str]) -> Cases:
+    peers = settings.peers
+    one_group = peers.pservers == peers.trainers != ()
+    by_index = peers.source is PeersFrom.DNS and settings.index is not None
+    role = f"LAUNCHER_ROLE={settings.role}"
+    return (
+        (
+            settings.separated and settings.runtime is Runtime.ENV,
+            f"{role} with LAUNCHER_RUNTIME=env, which has no pservers: expected LAUNCHER_ROLE=node",
+        ),
+        (
+            settings.separated and peers.source is PeersFrom.SELF,
+            f"{role} with LAUNCHER_PEERS=self, where nobody else is: expected LAUNCHER_ROLE=node",
+        ),
+        (
+            settings.separated and one_group and not by_index,
+            f"{role} with one group in LAUNCHER_PEERS: expected PSERVERS;TRAINERS in it",
+        ),
+        (
+            not settings.separated and not given.isdisjoint({"TRAINERS", "PSERVERS"}),
+            "TRAINERS and PSERVERS are for roles apart: expected CONF_PADDLE_GRADIENT_NUM alone, or LAUNCHER_ROLE",
+        ),
+        (
+            not settings.separated and peers.pservers != peers.trainers,
+            "LAUNCHER_PEERS names two groups: expected LAUNCHER_ROLE to be pserver or trainer",
+        ),
+    )
+
+
+def _paths(settings: Settings) -> Cases:
+    job_dir, config_dir = settings.job_dir, settings.config_dir
+    into_itself = (
+        config_dir is not None and settings.workdir.is_relative_to(config_dir),
+        f"LAUNCHER_WORKDIR={settings.workdir} is in TRAIN_CONFIG_DIR={config_dir}, which is copied there: "
+        "expected a directory of its own for each",
+    )
+    if job_dir is None:
+        return (into_itself,)
+    return (
+        into_itself,
+        (
+            settings.workdir.is_relative_to(settings.job_path or job_dir),
+            f"LAUNCHER_WORKDIR={settings.workdir} is on the volume at JOB_PATH, which all pods share: "
+            "expected a directory of this pod's own",
+        ),
+        (
+            # Paddle 2.6.2 hands its save and load paths to bash unquoted.
+            settings.runtime is Runtime.FLEET and not Reader.plain(str(job_dir)),
+            f"JOB_PATH/JOB_NAME={str(job_dir)!r}: expected only letters, digits and _ . / - "
+            "(Paddle would pass anything else to a shell)",
+        ),
+    )
+
+
+def _ports(settings: Settings) -> Cases:
+    taken = settings.ports.taken(settings.runtime)
+    said = f"CONF_PADDLE_PORT={taken[0]} and {len(taken)} ports from there on"
+    return (
+        (taken[-1] > 65535, f"{said}: expected the last to be at most 65535"),
+        (
+            settings.status_port in taken,
+            f"{said}, and LAUNCHER_STATUS_PORT={settings.status_port} is among them: expected one of its own",
+        ),
+    )
+
+
+def _v1(settings: Settings) -> Cases:
+    if settings.runtime is not Runtime.V1:
+        return ()
+    flags = dict(settings.flags.pairs)
+    sparse = str(settings.ports.sparse)
+    trains = settings.role != "pserver"
+    return (
+        *((name in flags, f"--{name} is the launcher's to say: expected it by {by}") for name, by in V1_OWN.items()),
+        (
+            flags.get("ports_num_for_sparse", sparse) != sparse,
+            f"--ports_num_for_sparse={flags.get('ports_num_for_sparse')}: expected {sparse}, as for the pserver "
+            "(CONF_PADDLE_PORTS_NUM_SPARSE)",
+        ),
+        (
+            settings.trainers > 1 and "local" in flags and (flags["local"] or "1").lower() in YES,
+            f"--local says that each of {settings.trainers} trainers trains alone: expected --local=0",
+        ),
+        (
+            trains and "config" not in flags,
+            "--config is not given: expected --config=./trainer_config.py, or a command after `--`",
+        ),
+    )

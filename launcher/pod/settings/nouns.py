@@ -1,0 +1,134 @@
+"""What a pod was told, in words of its own: the nouns that all the rooms share.
+
+No I/O here; `variables` reads them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import PurePosixPath
+
+from launcher.pod.settings.arguments import Flags
+
+TURNS = 6
+
+
+class Runtime(StrEnum):
+    """What is launched: Paddle's v1 command line, Paddle 2.x's fleet, or any command by its environment."""
+
+    V1 = "v1"
+    FLEET = "fleet"
+    ENV = "env"
+
+
+class Role(StrEnum):
+    """What this pod runs: a pserver and a trainer (node), or one of them."""
+
+    NODE = "node"
+    PSERVER = "pserver"
+    TRAINER = "trainer"
+
+
+class PeersFrom(StrEnum):
+    """Where the peers are found."""
+
+    KUBERNETES = "kubernetes"
+    DNS = "dns"
+    STATIC = "static"
+    SELF = "self"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peers:
+    """Where the peers are found, and under which names: one group, or pservers and trainers apart."""
+
+    source: PeersFrom
+    pservers: tuple[str, ...] = ()
+    trainers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """The v1 pserver's network flags; its first port serves the other runtimes too."""
+
+    nic: str
+    first: int
+    dense: int
+    sparse: int
+
+    @property
+    def last(self) -> int:
+        """The last port that a v1 pserver takes."""
+        return self.first + self.dense + self.sparse - 1
+
+    def of_generation(self, number: int) -> int:
+        """Return a fleet pserver's port in a generation: another one each time, so that what is left meets nobody.
+
+        Six in turn: one after 7164 to 7169 comes the launcher's own port.
+        """
+        return self.first + (max(number, 1) - 1) % TURNS
+
+    def taken(self, runtime: Runtime) -> range:
+        """Return every port that is taken at some time: all of v1's at once, fleet's in turn, the one of env."""
+        count = {Runtime.V1: self.dense + self.sparse, Runtime.FLEET: TURNS, Runtime.ENV: 1}[runtime]
+        return range(self.first, self.first + count)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """Every limit in seconds."""
+
+    grace: float
+    join: float
+    rejoin: float
+    peer: float
+    stall: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """All that a pod was told, checked whole before anything starts."""
+
+    runtime: Runtime
+    role: Role
+    peers: Peers
+    pservers: int
+    trainers: int
+    counted_by: str
+    job: str
+    gang: str
+    namespace: str
+    job_uid: str
+    job_path: PurePosixPath | None
+    config_dir: PurePosixPath | None
+    workdir: PurePosixPath
+    address: str
+    index: int | None
+    ports: Ports
+    threads: int
+    stage_threads: int  # 0: as the file system's kind says
+    timing: Timing
+    max_restarts: int
+    status_port: int
+    record: str
+    resume: bool
+    prefix: bool | None
+    command: tuple[str, ...]
+    flags: Flags
+    plain_init: bool
+
+    @property
+    def job_dir(self) -> PurePosixPath | None:
+        """The job's directory on the shared volume."""
+        return self.job_path / self.job if self.job_path else None
+
+    @property
+    def separated(self) -> bool:
+        """Whether pservers and trainers are pods of their own."""
+        return self.role is not Role.NODE
+
+    @property
+    def owns_root(self) -> bool:
+        """Whether `/` is this pod's alone: several static or self lives may share one machine's."""
+        return self.peers.source in (PeersFrom.KUBERNETES, PeersFrom.DNS)

@@ -1,0 +1,188 @@
+"""Every variable and flag of a pod: its name, its default and its check, each said once, in `_settings`.
+
+No I/O here: values in, `Settings` out, or one `SettingsError` that tells every problem.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from launcher.pod.outcome import SettingsError
+from launcher.pod.settings import arguments as command_line
+from launcher.pod.settings.conflicts import contradictions
+from launcher.pod.settings.nouns import Peers, PeersFrom, Ports, Role, Runtime, Settings, Timing
+from launcher.pod.settings.reader import Reader
+
+# What a launcher gives to its programs, one of which may be a launcher again.
+GIVEN_TO_PROGRAMS = ("LAUNCHER_RESUME_DIR", "LAUNCHER_START_PASS", "LAUNCHER_HERE")
+
+
+def read(environ: Mapping[str, str], arguments: Sequence[str], *, here: str = "/") -> Settings:
+    """Return the settings in the environment and the arguments, or raise with every problem in them."""
+    reader = Reader(environ)
+    settings = _settings(reader, arguments, PurePosixPath(here))
+    reader.refuse_unknown("LAUNCHER_", but=GIVEN_TO_PROGRAMS)
+    if reader.problems:
+        raise SettingsError(reader.problems)
+    return settings
+
+
+def known(environ: Mapping[str, str] | None = None) -> Mapping[str, str]:
+    """Return each variable's name with its default as text, as the documentation's table has them."""
+    reader = Reader(environ or {})
+    _settings(reader, (), PurePosixPath("/"))
+    return reader.asked
+
+
+def _settings(reader: Reader, arguments: Sequence[str], here: PurePosixPath) -> Settings:
+    flags, command = command_line.parse(arguments, reader.problems)
+    command = _command(reader, command)
+    runtime = _runtime(reader, command)
+    role = reader.choice("LAUNCHER_ROLE", Role, default=Role.NODE)
+    peers = _peers(reader)
+    # An init for one command: nothing about a job is asked for, and nothing of one is in the way.
+    init = peers.source is PeersFrom.SELF and bool(command) and not reader.environ.get("LAUNCHER_RUNTIME")
+    counts = Counts.read(reader, peers, role)
+    settings = Settings(
+        runtime=runtime,
+        role=role,
+        peers=peers,
+        pservers=counts.pservers,
+        trainers=counts.trainers,
+        counted_by=counts.by,
+        job=reader.label("JOB_NAME"),
+        gang=reader.label("LAUNCHER_GANG", shown="JOB_NAME") or reader.environ.get("JOB_NAME", ""),
+        namespace=reader.label("JOB_NAMESPACE", shown="the pod's own"),
+        job_uid=reader.word("LAUNCHER_JOB_UID"),
+        job_path=reader.absolute("JOB_PATH"),
+        config_dir=reader.directory("TRAIN_CONFIG_DIR"),
+        workdir=reader.absolute("LAUNCHER_WORKDIR", shown="the current directory") or here,
+        address=reader.address("POD_IP"),
+        index=reader.index("JOB_COMPLETION_INDEX"),
+        ports=_ports(reader),
+        threads=reader.whole("TRAINER_COUNT", default=0, low=1, high=4096, shown="4 in start.sh"),
+        stage_threads=_stage_threads(reader),
+        timing=_timing(reader),
+        max_restarts=reader.whole("LAUNCHER_MAX_RESTARTS", default=3, low=0, high=1000),
+        status_port=reader.whole("LAUNCHER_STATUS_PORT", default=7170, low=1, high=65535),
+        record=reader.absolute_or_none("LAUNCHER_RECORD", shown="output/.launcher in the job's directory"),
+        resume=reader.switch("LAUNCHER_RESUME", on="auto", off="never"),
+        prefix=reader.switch_or_auto("LAUNCHER_LOG_PREFIX"),
+        command=command,
+        flags=flags,
+        plain_init=init,
+    )
+    if init:
+        reader.forget_all_but("LAUNCHER_")
+    else:
+        reader.problems.extend(
+            contradictions(settings, given={name for name, value in reader.environ.items() if value})
+        )
+    return settings
+
+
+def _command(reader: Reader, command: tuple[str, ...]) -> tuple[str, ...]:
+    entry = reader.text("LAUNCHER_ENTRY")
+    if command and entry:
+        reader.problem("LAUNCHER_ENTRY", entry, "no command after `--` beside it: say it once")
+    if command or not entry:
+        return command
+    try:
+        words = tuple(shlex.split(entry))
+    except ValueError as error:
+        reader.problem("LAUNCHER_ENTRY", entry, f"words quoted as for a shell ({error})")
+        return ()
+    if not words:
+        reader.problem("LAUNCHER_ENTRY", entry, "a command")
+    return words
+
+
+def _runtime(reader: Reader, command: tuple[str, ...]) -> Runtime:
+    # With a command but no word about it, fleet: taken for plain `env`, a parameter-server program would
+    # find no pservers in its environment and train silently alone.
+    runtime = reader.choice("LAUNCHER_RUNTIME", Runtime, default=Runtime.FLEET if command else Runtime.V1, shown="v1")
+    if runtime is Runtime.V1 and command:
+        reader.problem("LAUNCHER_RUNTIME", runtime, "fleet or env, since a command is given")
+    if runtime is not Runtime.V1 and not command:
+        reader.problem("LAUNCHER_RUNTIME", runtime, "a command after `--`, or in LAUNCHER_ENTRY")
+    return runtime
+
+
+def _peers(reader: Reader) -> Peers:
+    inside = "KUBERNETES_SERVICE_HOST" in reader.environ
+    given = reader.text("LAUNCHER_PEERS", default="kubernetes" if inside else "", shown="kubernetes")
+    source, _, names = given.partition(":")
+    if given in (PeersFrom.KUBERNETES, PeersFrom.SELF):
+        return Peers(source=PeersFrom(given))
+    if source in (PeersFrom.DNS, PeersFrom.STATIC) and names:
+        # One list for all, or the pservers' before a semicolon and the trainers' after it.
+        pservers, apart, trainers = names.partition(";")
+        first, second = reader.hosts("LAUNCHER_PEERS", pservers), reader.hosts("LAUNCHER_PEERS", trainers)
+        if not first or (apart and not second):
+            reader.problem("LAUNCHER_PEERS", given, "names on both sides of the semicolon")
+        if source == PeersFrom.DNS and max(len(first), len(second)) > 1:
+            reader.problem("LAUNCHER_PEERS", given, "one name, or dns:PSERVERS;TRAINERS")
+        return Peers(source=PeersFrom(source), pservers=first, trainers=second if apart else first)
+    expected = "kubernetes, dns:NAME, static:ADDRESS,ADDRESS or self"
+    reader.problem("LAUNCHER_PEERS", given, expected if given else f"{expected} (no cluster is around this process)")
+    return Peers(source=PeersFrom.SELF)
+
+
+def _ports(reader: Reader) -> Ports:
+    return Ports(
+        nic=reader.word("CONF_PADDLE_NIC", default="eth0"),
+        first=reader.whole("CONF_PADDLE_PORT", default=7164, low=1, high=65535),
+        dense=reader.whole("CONF_PADDLE_PORTS_NUM", default=1, low=1, high=1000),
+        sparse=reader.whole("CONF_PADDLE_PORTS_NUM_SPARSE", default=1, low=0, high=1000),
+    )
+
+
+def _stage_threads(reader: Reader) -> int:
+    given = reader.text("LAUNCHER_STAGE_THREADS", default="auto")
+    if given == "auto":
+        return 0
+    return reader.whole("LAUNCHER_STAGE_THREADS", default=0, low=1, high=64, shown="auto")
+
+
+def _timing(reader: Reader) -> Timing:
+    stall = reader.text("LAUNCHER_STALL_TIMEOUT", default="off")
+    return Timing(
+        grace=reader.seconds("LAUNCHER_GRACE", default=25),
+        join=reader.seconds("LAUNCHER_JOIN_TIMEOUT", default=600),
+        rejoin=reader.seconds("LAUNCHER_REJOIN_TIMEOUT", default=900),
+        peer=reader.seconds("LAUNCHER_PEER_TIMEOUT", default=15),
+        stall=None if stall == "off" else reader.seconds("LAUNCHER_STALL_TIMEOUT", default=0, shown="off"),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """How many are expected, and which variable says so: it comes from settings, never from what is there."""
+
+    pservers: int
+    trainers: int
+    by: str
+
+    @classmethod
+    def read(cls, reader: Reader, peers: Peers, role: Role) -> Counts:
+        """Take the numbers from their variables; a list of addresses, or nobody else, says its own."""
+        together = reader.whole("CONF_PADDLE_GRADIENT_NUM", default=0, low=1, high=100_000, shown="")
+        trainers = reader.whole("TRAINERS", default=0, low=1, high=100_000, shown="") or together
+        pservers = reader.whole("PSERVERS", default=0, low=1, high=100_000, shown="")
+        if role is Role.NODE:
+            asked = {"CONF_PADDLE_GRADIENT_NUM": (together, peers.trainers)}
+        else:
+            asked = {"PSERVERS": (pservers, peers.pservers), "TRAINERS": (trainers, peers.trainers)}
+        found = []
+        for name, (given, listed) in asked.items():
+            itself = 1 if peers.source is PeersFrom.SELF else 0
+            own = len(listed) if peers.source is PeersFrom.STATIC else itself
+            if not given and not own and not reader.environ.get(name):
+                reader.problem(name, "", "the number of pods to wait for")
+            if given and own and given != own:
+                reader.problem(name, str(given), f"{own}, the number in LAUNCHER_PEERS")
+            found.append(given or own)
+        return cls(pservers=found[0], trainers=found[-1], by=" and ".join(asked))

@@ -1,0 +1,112 @@
+"""Small files of a gang on the shared volume: read to a limit, made by one, overwritten where they are.
+
+The volume is hostile, stale, and may hang: plain blocking I/O for a thread of its own.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+
+from launcher.pod.gang.store.volume import RecordError, is_absent, refusing
+from launcher.safefs.dirs import FILE, Dir, opened
+from launcher.safefs.refusals import shown
+
+Link = Callable[..., None]
+
+LIMIT = 1 << 20
+NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+IN_PLACE = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+# What file systems say that know no hard links.
+NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EINVAL)
+
+
+def content(at: Dir, name: str, limit: int = LIMIT) -> bytes | None:
+    """Return what a small regular file holds, None where it cannot be found."""
+    path = shown(f"{at.path}/{name}")
+    try:
+        with refusing(path), opened(path, FILE, name=name, at=at.fd) as fd:
+            found = _read(_regular(fd, path), limit + 1)
+    except RecordError as error:
+        if is_absent(error):
+            return None
+        raise
+    if len(found) > limit:
+        raise RecordError(f"{path} is larger than {limit} bytes: no launcher wrote it; move it away")
+    return found
+
+
+def make(at: Dir, name: str, text: bytes, *, link: Link = os.link) -> bool:
+    """Make a file under a name that nobody took, whole from its first moment; return whether this text stands there.
+
+    NFS may answer a link that worked with "exists": only what stands there in the end tells who was first.
+    """
+    new = f".{name}.{secrets.token_hex(8)}"
+    path = shown(f"{at.path}/{name}")
+    if len(text) > LIMIT:
+        raise RecordError(f"{path} would be larger than {LIMIT} bytes, which nobody would read: not written")
+    with refusing(path):
+        try:
+            _write_new(at, new, text)
+            with suppress(FileExistsError):
+                _give_name(at, new, name, text, link)
+        finally:
+            with suppress(OSError):
+                os.unlink(new, dir_fd=at.fd)
+        with suppress(OSError):  # not every file system knows it, and those that need it do
+            os.fsync(at.fd)
+    return content(at, name) == text
+
+
+def overwrite(at: Dir, name: str, text: bytes) -> None:
+    """Write a few bytes over a file where it is; of the same length each time, they are never seen half."""
+    path = shown(f"{at.path}/{name}")
+    with refusing(path), opened(path, IN_PLACE, name=name, at=at.fd, mode=0o644) as fd:
+        os.pwrite(_regular(fd, path), text, 0)
+        os.fsync(fd)
+
+
+def _give_name(at: Dir, new: str, name: str, text: bytes, link: Link) -> None:
+    try:
+        link(new, name, src_dir_fd=at.fd, dst_dir_fd=at.fd, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        _write_new(at, name, text)
+
+
+def _write_new(at: Dir, name: str, text: bytes) -> None:
+    fd = os.open(name, NEW, 0o644, dir_fd=at.fd)
+    try:
+        try:
+            _write(fd, text)
+            os.fsync(fd)
+        finally:
+            os.close(fd)  # which may fail too, and then counts
+    except OSError:
+        with suppress(OSError):
+            os.unlink(name, dir_fd=at.fd)  # made a moment ago, and here: half a file must not keep the name
+        raise
+
+
+def _write(fd: int, text: bytes) -> None:
+    rest = memoryview(text)
+    while rest:
+        rest = rest[os.write(fd, rest) :]
+
+
+def _regular(fd: int, path: str) -> int:
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        raise RecordError(f"{path} is not a regular file: expected what a launcher wrote; move it away")
+    return fd
+
+
+def _read(fd: int, limit: int) -> bytes:
+    found = b""
+    while len(found) < limit and (block := os.read(fd, limit - len(found))):
+        found += block
+    return found

@@ -1,0 +1,173 @@
+"""What the agent finds out for `paddlectl doctor`: the volume as gangs use it, names, /dev/shm, and Paddle."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from launcher.pod.programs.v1_check import READ, can_train
+from launcher.transfer.channel import Channel
+from launcher.transfer.frames import Frame
+from launcher.transfer.names import checked, joined
+from launcher.transfer.problem import Trouble
+from launcher.transfer.tree import Tree, told, why
+
+LOCK, PART, SEEN = "lock", "part", "seen"
+EVERY = 0.1  # seconds
+LONGEST = 120  # seconds that a desk may have somebody wait
+PYTHONS = ("python", "python3")
+WHICH = (
+    "import importlib.util, importlib.metadata as m; importlib.util.find_spec('paddle') or exit(1); "
+    "print(next(d.version for d in m.distributions() if (d.metadata['Name'] or '').startswith('paddlepaddle')))"
+)
+
+
+def probe(tree: Tree, frame: Frame, channel: Channel) -> None:
+    """Answer questions about a directory; the agent that is to write makes it, and removes it, come what may."""
+    name = checked(frame.text("directory"))
+    made = False
+    try:
+        while (asked := channel.get("over", "write", *QUESTIONS)).kind != "over":
+            if asked.kind == "write":
+                wrong = _made(tree, name)
+                made = made or not wrong
+                channel.put("found", b"", **(wrong or _written(tree, name)))
+            else:
+                channel.put("found", b"", **QUESTIONS[asked.kind](tree, name, asked))
+            channel.flush()
+    finally:
+        if made:
+            with suppress(OSError):
+                shutil.rmtree(name, dir_fd=tree.directory(""))
+    channel.put("done")
+    channel.flush()
+
+
+def _made(tree: Tree, name: str) -> dict[str, object]:
+    """Make the directory, which nobody else may have; return nothing, or what was in the way."""
+    try:
+        os.mkdir(name, dir_fd=tree.directory(""))
+    except OSError as error:
+        return {"step": "make a directory", "why": why(error)}
+    return {}
+
+
+def _written(tree: Tree, name: str) -> dict[str, object]:
+    """Do once what gangs do all the time; return how far it came, and why no further."""
+    here = tree.directory(name)
+    step = "create a file"
+    try:
+        os.close(_exclusively(here, LOCK))
+        step = "create a file that must not be there (exclusive create)"
+        with suppress(FileExistsError):
+            os.close(_exclusively(here, LOCK))
+            return {"step": step, "why": "it was created a second time"}
+        step = "write a file"
+        file = _exclusively(here, PART)
+        try:
+            os.write(file, name.encode())
+            os.fsync(file)
+        finally:
+            os.close(file)
+        step = "rename a file"
+        os.rename(PART, SEEN, src_dir_fd=here, dst_dir_fd=here)
+    except OSError as error:
+        return {"step": step, "why": why(error)}
+    return {"step": "", "why": ""}
+
+
+def _look(tree: Tree, name: str, asked: Frame) -> dict[str, object]:
+    """Wait for what the other agent wrote, and try to take what it holds."""
+    begun = time.monotonic()
+    most = asked.number("seconds", LONGEST)
+    while not _is_there(tree, name):
+        if time.monotonic() - begun > most:
+            return {"seen": False, "milliseconds": 0, "excluded": False}
+        time.sleep(EVERY)
+    waited = int(1000 * (time.monotonic() - begun))
+    excluded = False
+    try:
+        os.close(_exclusively(tree.directory(name), LOCK))
+    except FileExistsError:
+        excluded = True
+    except OSError:
+        pass  # not created, and not for the reason that counts
+    return {"seen": True, "milliseconds": waited, "excluded": excluded}
+
+
+def _is_there(tree: Tree, name: str) -> bool:
+    """Return whether the file is there with all that was written to it."""
+    try:
+        file = tree.opened(joined(name, SEEN))
+    except Trouble:
+        return False
+    try:
+        with told(SEEN, "read"):
+            return os.read(file, 1000) == name.encode()
+    finally:
+        os.close(file)
+
+
+def _resolve(_tree: Tree, _name: str, asked: Frame) -> dict[str, object]:
+    """Wait until a name stands for so many addresses."""
+    begun = time.monotonic()
+    host, count, most = asked.text("host"), asked.number("count", 1000), asked.number("seconds", LONGEST)
+    while True:
+        found, reason = _addresses(host)
+        if len(found) >= count or time.monotonic() - begun > most:
+            waited = int(1000 * (time.monotonic() - begun))
+            return {"addresses": len(found), "why": reason, "milliseconds": waited}
+        time.sleep(EVERY)
+
+
+def _addresses(host: str) -> tuple[set[str], str]:
+    try:
+        return {str(each[4][0]) for each in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}, ""
+    except (OSError, UnicodeError) as error:
+        return set(), why(error) if isinstance(error, OSError) else "it can be no name"
+
+
+def _machine(_tree: Tree, _name: str, _asked: Frame) -> dict[str, object]:
+    """Tell what the pod has: bytes of /dev/shm, and which Paddle."""
+    shm = 0
+    with suppress(OSError):
+        found = os.statvfs("/dev/shm")  # noqa: S108  # its size is asked for
+        shm = found.f_frsize * found.f_blocks
+    return {"shm": shm, "paddle": _paddle(), "command": _command()}
+
+
+def _paddle() -> str:
+    """Return the version of the Paddle that `python` would import, without importing it."""
+    for path in filter(None, map(shutil.which, PYTHONS)):
+        with suppress(OSError, subprocess.SubprocessError):
+            done = subprocess.run((path, "-c", WHICH), capture_output=True, text=True, timeout=30, check=False)
+            if done.returncode == 0:
+                return done.stdout.strip()[:40]
+    return ""
+
+
+def _command() -> str:
+    """Return where the `paddle` is that v1 jobs start, if there is one that can train."""
+    path = shutil.which("paddle")
+    with suppress(OSError):
+        if path:
+            with Path(path).open("rb") as file:
+                return path if can_train(file.read(READ)) else ""
+    return ""
+
+
+def _exclusively(directory: int, name: str) -> int:
+    return os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600, dir_fd=directory)
+
+
+QUESTIONS: Mapping[str, Callable[[Tree, str, Frame], dict[str, object]]] = {
+    "look": _look,
+    "resolve": _resolve,
+    "machine": _machine,
+}

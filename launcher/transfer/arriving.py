@@ -1,0 +1,106 @@
+"""One file on its way in: what is there of it already, and what is still to be written."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from functools import partial
+
+from launcher.transfer.channel import Channel
+from launcher.transfer.chunks import CHUNK, DIGEST, Standing, chunk_of, digests
+from launcher.transfer.counting import Count, Tell
+from launcher.transfer.frames import Frame
+from launcher.transfer.listing import Entry
+from launcher.transfer.names import divided, part_of, shown
+from launcher.transfer.problem import Garbled, Trouble
+from launcher.transfer.tree import READ, Tree, told
+from launcher.transfer.writing import at_once, executable, in_pieces, next_frame, stamp
+
+
+def standing(within: int, path: str, size: int) -> Standing:
+    """Return what is there of a file; anything else of its name is in the way. Its directory is closed."""
+    name = divided(path)[1]
+    try:
+        return _standing(within, name, path, size)
+    finally:
+        os.close(within)
+
+
+def _standing(within: int, name: str, path: str, size: int) -> Standing:
+    with told(path, "read"):
+        if size > CHUNK and (part := _read(within, part_of(name), size, whole=False)).digests:
+            return part
+        try:
+            there = os.stat(name, dir_fd=within, follow_symlinks=False)
+        except FileNotFoundError:
+            return Standing()
+        if not stat.S_ISREG(there.st_mode):
+            what = "a directory" if stat.S_ISDIR(there.st_mode) else "a link, or no plain file,"
+            raise Trouble(f"{shown(path)}: {what} of this name is there already: remove it, or take another place")
+        return _read(within, name, size, whole=True) if there.st_size == size else Standing()
+
+
+def arrive(
+    tree: Tree, path: str, entry: Entry, index: int, found: Standing, channel: Channel, count: Count, tell: Tell
+) -> Callable[[], None]:
+    """Take a file from the channel, and return what is left to do: a small one is yet to be written.
+
+    One that the other end cannot send is told as lost.
+    """
+    frame = next_frame(channel, index, count)
+    if frame is None:
+        return _nothing
+    start = _start(frame, entry, found)
+    count.bytes += start
+    if found.whole and start == entry.size:
+        return _nothing if found.runs == entry.runs else partial(_as_executable, tree.lent(path), path, entry.runs)
+    if "digest" in frame.head and not start and entry.size <= CHUNK:
+        count.bytes += len(frame.body)
+        count.came += len(frame.body)
+        return partial(at_once, tree.lent(path), path, entry, frame)
+    within = tree.directory(divided(path)[0])
+    in_pieces(within, path, entry, index, found, start, frame, channel, count, tell)
+    return _nothing
+
+
+def _nothing() -> None:
+    """Do nothing more."""
+
+
+def _as_executable(within: int, path: str, runs: bool) -> None:
+    """Let a file that is there be run, or not; its directory is closed."""
+    try:
+        with told(path, "changed"):
+            file = os.open(divided(path)[1], READ, dir_fd=within)
+            try:
+                executable(file, runs=runs)
+            finally:
+                os.close(file)
+    finally:
+        os.close(within)
+
+
+def _start(frame: Frame, entry: Entry, found: Standing) -> int:
+    """Return from where the other end sends: where what is there ends to be the same."""
+    start = frame.number("start", entry.size)
+    chunk = chunk_of(entry.size)
+    at_an_end = start == entry.size if found.whole else start % chunk == 0
+    if start and not (at_an_end and start <= len(found.digests) // DIGEST * chunk):
+        raise Garbled("a file goes on where nothing of it ends")
+    return start
+
+
+def _read(directory: int, name: str, size: int, *, whole: bool) -> Standing:
+    try:
+        file = os.open(name, READ, dir_fd=directory)
+    except OSError:
+        return Standing()
+    try:
+        there = os.fstat(file)
+        if not stat.S_ISREG(there.st_mode):
+            return Standing()
+        have = size if whole else min(there.st_size, size - size % chunk_of(size))
+        return Standing(digests(file, size, have), whole, stamp(there), runs=bool(there.st_mode & stat.S_IXUSR))
+    finally:
+        os.close(file)

@@ -1,0 +1,117 @@
+"""What there is to copy: the entries below a directory, in order, and how many are spoken of at once."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from launcher.safefs.parallel import Hands
+from launcher.transfer.chunks import count_of
+from launcher.transfer.names import checked, divided, joined, shown
+from launcher.transfer.problem import Trouble
+from launcher.transfer.tree import Tree, why
+
+MOST = 500_000  # files and directories: they are held in memory
+IN_A_BATCH, TEXT, DIGESTS = 1000, 512 << 10, 16384
+A_DIRECTORY = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file or a directory, by its path below what is copied."""
+
+    path: str
+    size: int
+    runs: bool = False
+
+    @property
+    def is_directory(self) -> bool:
+        """Whether it is a directory."""
+        return self.size == A_DIRECTORY
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What is copied, and why something is not."""
+
+    entries: tuple[Entry, ...]
+    skipped: tuple[str, ...]
+    lost: tuple[str, ...]  # what should have been copied, and cannot even be looked at
+    single: bool  # one file that was named, and may be called otherwise where it arrives
+
+
+def listed(tree: Tree, base: str, first: str, hands: Hands) -> Listing:
+    """Return what is at `first` and below it, by paths below `base`; without `first`, all that is below `base`."""
+    if tree.status(joined(base, first)) is None:
+        raise Trouble(f"{shown(joined(base, first))} is not there")
+    entries: list[Entry] = []
+    skipped: list[str] = []
+    lost: list[str] = []
+    left: list[str] = []
+    paths = [first] if first else _names(tree, base, "")
+    while True:
+        if len(entries) + len(paths) > MOST:
+            raise Trouble(
+                f"{shown(joined(base, first))} has more than {MOST:,} files: copy its directories one by one"
+            )
+        found = list(hands.each(_looks(tree, base, paths)))
+        here = [each for each in found if isinstance(each, Entry)]
+        entries += here
+        skipped += [each for each in found if isinstance(each, str)]
+        lost += [str(each) for each in found if isinstance(each, Trouble)]
+        left += [each.path for each in reversed(here) if each.is_directory]
+        if not left:
+            break
+        try:
+            paths = _names(tree, base, left.pop())
+        except Trouble as trouble:
+            lost.append(str(trouble))
+            paths = []
+    single = bool(first) and len(entries) == 1 and not entries[0].is_directory
+    return Listing(tuple(entries), tuple(skipped), tuple(lost), single)
+
+
+def batches(entries: Iterable[Entry]) -> Iterator[tuple[Entry, ...]]:
+    """Yield entries as many at a time as fit into a frame, with the digests of all that could be there already."""
+    batch: list[Entry] = []
+    text = digests = 0
+    for entry in entries:
+        long, many = 6 * len(entry.path) + 40, count_of(max(entry.size, 0))
+        if batch and (len(batch) == IN_A_BATCH or text + long > TEXT or digests + many > DIGESTS):
+            yield tuple(batch)
+            batch, text, digests = [], 0, 0
+        batch.append(entry)
+        text, digests = text + long, digests + many
+    if batch:
+        yield tuple(batch)
+
+
+def _names(tree: Tree, base: str, path: str) -> list[str]:
+    return [joined(path, name) for name in tree.names(joined(base, path))]
+
+
+def _looks(tree: Tree, base: str, paths: Iterable[str]) -> Iterator[Callable[[], Entry | str | Trouble | None]]:
+    for path in paths:
+        yield partial(_entry, tree.lent(joined(base, path)), path)
+
+
+def _entry(within: int, path: str) -> Entry | str | Trouble | None:
+    """Return what is there, why it is not copied or cannot be, or nothing where it went; the directory is closed."""
+    try:
+        found = os.stat(divided(checked(path))[1], dir_fd=within, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    except Trouble as trouble:  # a name that nobody takes
+        return str(trouble)
+    except OSError as error:
+        return Trouble(f"{shown(path)} cannot be read: {why(error)}")
+    finally:
+        os.close(within)
+    if stat.S_ISDIR(found.st_mode):
+        return Entry(path, A_DIRECTORY)
+    if stat.S_ISREG(found.st_mode):
+        return Entry(path, found.st_size, bool(found.st_mode & stat.S_IXUSR))
+    return f"{shown(path)} is {'a link' if stat.S_ISLNK(found.st_mode) else 'no plain file'}"

@@ -1,0 +1,67 @@
+"""Names of files as they come from elsewhere: which are taken, and which are never.
+
+No I/O here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+
+from launcher.transfer.problem import Trouble
+
+LONGEST, LONGEST_PART = 4000, 255  # bytes, as Linux has them, with room for where it goes
+PART = re.compile(r"\.paddlectl-[0-9a-f]{16}\.part")
+
+
+def checked(path: object) -> str:
+    """Return a relative path that stays below what it is joined to."""
+    if not isinstance(path, str) or not path or "\0" in path or path.startswith("/"):
+        raise Trouble(f"{shown(path)} is refused: expected a relative path")
+    parts = path.split("/")
+    if any(part in ("", ".", "..") for part in parts):
+        raise Trouble(f"{shown(path)} is refused: expected a path without `..`, `.` and `//`")
+    try:
+        sizes = [len(os.fsencode(part)) for part in parts]
+    except UnicodeEncodeError:  # half of a pair that stands for no byte
+        raise Trouble(f"{shown(path)} is refused: it cannot be a file's name") from None
+    if max(sizes) > LONGEST_PART or sum(sizes) + len(sizes) > LONGEST:
+        raise Trouble(f"{shown(path)} is refused: it is longer than a path can be")
+    if PART.fullmatch(parts[-1]):
+        raise Trouble(f"{shown(path)} is refused: so is called what is not whole yet")
+    return path
+
+
+def below(path: object) -> str:
+    """Return the same, or nothing, which is the top itself."""
+    return checked(path) if path != "" else ""
+
+
+def divided(path: str) -> tuple[str, str]:
+    """Return the directory of a path, and its last part."""
+    directory, _, last = path.rpartition("/")
+    return directory, last
+
+
+def joined(directory: str, path: str) -> str:
+    """Return a path below a directory; nothing is the top itself."""
+    return "/".join(filter(None, (directory, path)))
+
+
+def part_of(name: str) -> str:
+    """Return what a file of this name is called until it is whole: the same each time, so that it is found again."""
+    return f".paddlectl-{hashlib.sha256(os.fsencode(name)).hexdigest()[:16]}.part"
+
+
+def a_part() -> str:
+    """Return such a name that nobody has."""
+    return f".paddlectl-{secrets.token_hex(8)}.part"
+
+
+def shown(path: object) -> str:
+    """Return what a name looks like where it cannot do anything to a terminal."""
+    text = path if isinstance(path, str) else "what is no text"
+    seen = "".join(mark if mark.isprintable() else "?" for mark in text[:300])
+    return seen if len(text) <= 300 else f"{seen}..."

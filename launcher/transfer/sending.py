@@ -1,0 +1,168 @@
+"""The end that has the files: it offers them batch by batch, hears what is there already, and sends the rest."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+
+from launcher.safefs.parallel import Hands
+from launcher.transfer.channel import Channel
+from launcher.transfer.chunks import DIGEST, PIECE, Standing, agreed, count_of
+from launcher.transfer.counting import Count, Tell, nobody
+from launcher.transfer.frames import Frame, number
+from launcher.transfer.listing import Entry, batches, listed
+from launcher.transfer.names import joined, shown
+from launcher.transfer.problem import Garbled, Trouble
+from launcher.transfer.tree import Tree, opened, why
+
+TOLD = 20  # of what is skipped, by name
+# Says all that there is to say of a file.
+Say = Callable[[Channel, Count, Tell], None]
+
+
+def send(tree: Tree, base: str, first: str, channel: Channel, tell: Tell = nobody) -> Count:
+    """Send what is at `first` below `base`, without it all that is there, and return how much that was."""
+    with Hands() as hands:
+        listing = listed(tree, base, first, hands)
+        files = [entry for entry in listing.entries if not entry.is_directory]
+        skipped, lost = _told(listing.skipped), _told(listing.lost)
+        count = Count(
+            all_files=len(files), all_bytes=sum(each.size for each in files), skipped=skipped, lost=list(lost)
+        )
+        said = {"single": listing.single, "skipped": skipped, "lost": lost}
+        channel.put("begin", files=count.all_files, bytes=count.all_bytes, **said)
+        for batch in batches(listing.entries):
+            channel.put("offer", entries=[[each.path, each.size, each.runs] for each in batch])
+            want = channel.get("want")
+            for say in hands.each(_sayings(tree, base, batch, _theirs(want, batch), _order(want, batch))):
+                say(channel, count, tell)
+                count.files += 1
+                tell(count)
+        channel.put("end")
+        count.unfinished = channel.get("done").number("unfinished")
+        return count
+
+
+def _told(sentences: tuple[str, ...]) -> list[str]:
+    """Return what is said of them at both ends."""
+    return [*sentences[:TOLD], *([f"{len(sentences):,} in all"] if sentences[TOLD:] else [])]
+
+
+def _order(frame: Frame, batch: tuple[Entry, ...]) -> list[int]:
+    """Return the files' numbers as the other end wants them."""
+    files = [index for index, entry in enumerate(batch) if not entry.is_directory]
+    found = frame.head.get("order", files)
+    if not isinstance(found, list) or sorted(number(each, len(batch) - 1) for each in found) != files:
+        raise Garbled("files are wanted that were not offered")
+    return found
+
+
+def _theirs(frame: Frame, batch: tuple[Entry, ...]) -> Mapping[int, Standing]:
+    """Return what the other end has, by the files' numbers."""
+    found: dict[int, Standing] = {}
+    at = 0
+    for given, many, whole in frame.rows("have", 3):
+        index = number(given, len(batch) - 1)
+        length = number(many, count_of(max(batch[index].size, 0))) * DIGEST
+        found[index] = Standing(frame.body[at : at + length], whole is True)
+        at += length
+    if at != len(frame.body):
+        raise Garbled("the digests of what is there are not as many as is said")
+    return found
+
+
+def _sayings(
+    tree: Tree, base: str, batch: tuple[Entry, ...], theirs: Mapping[int, Standing], order: Iterable[int]
+) -> Iterator[Callable[[], Say]]:
+    """Yield for each file how to find out what there is to say of it; a small one is read by that, and no other."""
+    for index in order:
+        entry = batch[index]
+        path, standing = joined(base, entry.path), theirs.get(index, Standing())
+        if entry.size > PIECE:
+            yield partial(partial, _large, tree, path, entry, index, standing)
+            continue
+        try:
+            yield partial(_read, tree.lent(path), path, entry, index, standing)
+        except Trouble as trouble:  # of its directory
+            yield partial(partial, _lost, index, str(trouble))
+
+
+def _read(within: int, path: str, entry: Entry, index: int, theirs: Standing) -> Say:
+    """Read a small file; the directory is closed."""
+    try:
+        file = opened(within, path)
+        try:
+            start = _start(file, entry, theirs)
+            piece = os.pread(file, entry.size - start, start)
+        finally:
+            os.close(file)
+    except Trouble as trouble:
+        return partial(_lost, index, str(trouble))
+    except OSError as error:
+        return partial(_lost, index, f"{shown(entry.path)} cannot be read: {why(error)}")
+    finally:
+        os.close(within)
+    return partial(_whole, entry, index, start, piece)
+
+
+def _whole(entry: Entry, index: int, start: int, piece: bytes, channel: Channel, count: Count, tell: Tell) -> None:
+    """Send a small file that was read."""
+    count.bytes += start
+    if start + len(piece) < entry.size:
+        _lost(index, f"{shown(entry.path)} became shorter while it was read", channel, count, tell)
+        return
+    channel.put("data", piece, at=index, start=start, digest=hashlib.sha256(piece).hexdigest())
+    count.bytes += len(piece)
+    count.came += len(piece)
+
+
+def _large(
+    tree: Tree, path: str, entry: Entry, index: int, theirs: Standing, channel: Channel, count: Count, tell: Tell
+) -> None:
+    """Send what the other end has not of a large file; one that cannot be read to its end is told as lost."""
+    try:
+        file = tree.opened(path)
+    except Trouble as trouble:
+        _lost(index, str(trouble), channel, count, tell)
+        return
+    try:
+        start = _start(file, entry, theirs)
+        count.bytes += start
+        _pieces(file, entry, index, start, channel, count, tell)
+    except OSError as error:
+        _lost(index, f"{shown(entry.path)} cannot be read: {why(error)}", channel, count, tell)
+    finally:
+        os.close(file)
+
+
+def _start(file: int, entry: Entry, theirs: Standing) -> int:
+    start = agreed(file, entry.size, theirs.digests)
+    # Another whole file of that name is not to be written over.
+    return 0 if theirs.whole and start < entry.size else start
+
+
+def _pieces(file: int, entry: Entry, index: int, start: int, channel: Channel, count: Count, tell: Tell) -> None:
+    digest = hashlib.sha256()
+    at = start
+    while True:
+        piece = os.pread(file, min(PIECE, entry.size - at), at)
+        at += len(piece)
+        digest.update(piece)
+        if at == entry.size:
+            channel.put("data", piece, at=index, start=start, digest=digest.hexdigest())
+        elif piece:
+            channel.put("data", piece, at=index, start=start)
+        else:
+            _lost(index, f"{shown(entry.path)} became shorter while it was read", channel, count, tell)
+        count.bytes += len(piece)
+        count.came += len(piece)
+        tell(count)
+        if at == entry.size or not piece:
+            return
+
+
+def _lost(index: int, sentence: str, channel: Channel, count: Count, _: Tell) -> None:
+    count.lost.append(sentence)
+    channel.put("lost", at=index, why=sentence)

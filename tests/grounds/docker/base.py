@@ -1,0 +1,60 @@
+"""A base image where no registry answers: the smallest Debian with Python and bash, made by debootstrap."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from tests.grounds.docker.machine import NotHere, alone, cache, last_line, need, room
+
+SUITE = "bookworm"
+PACKAGES = ("bash", "ca-certificates", "python-is-python3", "python3", "python3-venv")
+# What an image of a registry does not have either.
+LEFT_OUT = (
+    "var/cache/apt/archives",
+    "var/lib/apt/lists",
+    "var/log",
+    "usr/share/doc",
+    "usr/share/man",
+    "usr/share/locale",
+)
+
+
+def base_tar() -> Path:
+    """Return the base's file system as a tar; made once, in about a minute."""
+    key = hashlib.sha256(repr((SUITE, PACKAGES, LEFT_OUT)).encode()).hexdigest()[:16]
+    tar = cache() / f"base-{key}.tar"
+    with alone("base"):
+        if not tar.exists():
+            need(debootstrap="debootstrap", tar="tar")
+            room(cache(), 1e9)
+            _make(tar)
+    return tar
+
+
+def _make(tar: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="base-", dir=cache()) as scratch:
+        root, part = Path(scratch, "root"), Path(scratch, "part")
+        include = f"--include={','.join(PACKAGES)}"
+        _do("debootstrap", "--variant=minbase", include, SUITE, str(root), *_mirror())
+        for path in LEFT_OUT:
+            shutil.rmtree(root / path, ignore_errors=True)
+            (root / path).mkdir(parents=True)
+        _do("tar", "--numeric-owner", "-C", str(root), "-cf", str(part), ".")
+        part.rename(tar)
+
+
+def _mirror() -> tuple[str, ...]:
+    """Return where this machine has its own packages from; without an answer debootstrap knows one itself."""
+    words = ("apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", f"Codename: {SUITE}")
+    done = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)
+    return tuple(done.stdout.split()[:1])
+
+
+def _do(*words: str) -> None:
+    done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
+    if done.returncode:
+        raise NotHere(f"{words[0]} ended with {done.returncode}: {last_line(done.stderr or done.stdout)}")

@@ -1,0 +1,276 @@
+"""Training programs that speak to their launchers: real processes and boards, and a leader of a few lines between."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+
+from launcher.pod.gang.here.service import Board
+from launcher.pod.gang.protocol.barriers import gathered
+from launcher.pod.gang.protocol.messages import Generation, Marks, Word
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.timeout(60)
+PRELUDE = """
+import os, sys, threading, time
+from launcher import here
+
+def refused(call, *arguments, **named):
+    try:
+        told = f"returned {call(*arguments, **named)}"
+    except Exception as error:
+        told = f"{type(error).__name__} {error}"
+    os.write(1, f"{told}\\n".encode())  # at once: threads may tell at the same moment
+"""
+
+
+class Gang:
+    """Boards, each with its trainer's processes, and a leader that gathers whenever something changed."""
+
+    def __init__(self, trainers: int) -> None:
+        self._news = threading.Event()
+        self.heard: list[Marks] = []
+        self.boards = [Board(self._news.set) for _ in range(trainers)]
+        self.programs: list[subprocess.Popen[str]] = []
+        self._word = Word()
+        self._leads = True
+        for board in self.boards:
+            board.start()
+        self.begin(1)
+        self._leader = threading.Thread(target=self._lead)
+        self._leader.start()
+
+    def begin(self, number: int) -> None:
+        """Begin a generation."""
+        self._word = Word(generation=Generation(number=number, members=(), digest=""))
+        for rank, board in enumerate(self.boards):
+            board.begin(number, rank, len(self.boards))
+
+    def start(self, rank: int, script: str) -> subprocess.Popen[str]:
+        """Start a program beside a launcher."""
+        identity = {"TRAINER_ID": str(rank), "TRAINERS": str(len(self.boards))}
+        self.programs.append(
+            subprocess.Popen(
+                [sys.executable, "-c", PRELUDE + script],
+                env={**os.environ, **identity, **self.boards[rank].environment()},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        )
+        return self.programs[-1]
+
+    def run(self, script: str) -> list[list[str]]:
+        """Run a program beside each launcher at once and return the lines of each."""
+        started = [self.start(rank, script) for rank in range(len(self.boards))]
+        return [program.communicate(timeout=30)[0].splitlines() for program in started]
+
+    def at(self, rank: int) -> tuple[str, ...]:
+        """Return the barriers that a trainer stands at."""
+        return self.boards[rank].marks.at
+
+    def close(self) -> None:
+        """End everything, and find no thread left."""
+        self._leads = False
+        self._news.set()
+        self._leader.join()
+        for board in self.boards:
+            board.close()
+        for program in self.programs:
+            program.kill()
+            program.communicate()
+        wait_until(lambda: not [thread for thread in threading.enumerate() if thread.name.startswith("here")])
+
+    def _lead(self) -> None:
+        while self._news.wait() and self._leads:
+            self._news.clear()
+            marks = [board.marks for board in self.boards]
+            self.heard.extend(marks)
+            passed, shared = gathered(marks, self._word)
+            self._word = replace(self._word, passed=passed, shared=shared)
+            for board in self.boards:
+                board.hear(self._word)
+
+
+@pytest.fixture
+def start_gang() -> Iterator[Callable[[int], Gang]]:
+    """Start gangs, and leave nothing of them."""
+    gangs: list[Gang] = []
+
+    def start(trainers: int) -> Gang:
+        gangs.append(Gang(trainers))
+        return gangs[-1]
+
+    yield start
+    for gang in gangs:
+        gang.close()
+
+
+def ended(program: subprocess.Popen[str]) -> str:
+    """Return all that a program wrote, once it has ended."""
+    return program.communicate(timeout=30)[0]
+
+
+def test_nobody_passes_a_barrier_before_all_are_there(start_gang: Callable[[int], Gang]) -> None:
+    gang = start_gang(2)
+    early = gang.start(0, 'here.barrier("b"); print("passed", flush=True); here.barrier("c")')
+    wait_until(lambda: gang.at(0) == ("b",))
+    late = gang.start(1, 'sys.stdin.readline(); here.barrier("b"); here.barrier("c")')
+    assert early.poll() is None
+    assert gang.at(0) == ("b",)
+    late.communicate("\n", timeout=30)
+    assert ended(early) == "passed\n"
+    assert gang.at(0) == gang.at(1) == ()
+
+
+def test_three_trainers_pass_many_barriers_and_read_each_others_values(start_gang: Callable[[int], Gang]) -> None:
+    script = """
+for number in range(10):
+    here.share(f"loss-{number}", [here.rank(), number])
+    here.barrier(f"pass-{number}", timeout=30)
+    print(here.get(f"loss-{number}"), [here.get(f"loss-{number}", rank=rank)[0] for rank in range(here.trainers())])
+"""
+    told = start_gang(3).run(script)
+    assert told == [[f"[0, {number}] [0, 1, 2]" for number in range(10)]] * 3
+
+
+def test_a_value_reaches_who_asks_late_and_who_asked_early(start_gang: Callable[[int], Gang]) -> None:
+    gang = start_gang(2)
+    early = gang.start(1, 'print(here.get("k"))')
+    ended(gang.start(0, 'here.share("k", "x" * 60000)'))
+    assert ended(early) == ended(gang.start(1, 'print(here.get("k", rank=0))')) == "x" * 60000 + "\n"
+
+
+def test_misuse_is_told_in_a_sentence(start_gang: Callable[[int], Gang]) -> None:
+    script = """
+here.barrier("b")
+refused(here.barrier, "b")
+refused(here.get, "k", rank=1)
+os.environ["TRAINERS"] = "9"
+refused(here.get, "k", rank=8)
+here.share("k", "x" * 60000)
+here._KEPT.clear()  # as in another process of the same trainer
+refused(here.share, "l", "x" * 60000)
+refused(here.get, "nothing", timeout=0.05)
+threading.Thread(target=refused, args=(here.get, "later", 0, 30)).start()
+here.share("later", 1)
+"""
+    assert start_gang(1).run(script)[0] == [
+        "Misuse barrier 'b' was passed already in this generation: give each its own name, as f'pass-{n}'",
+        "Misuse get('k', rank=1): the ranks are 0 to 0",
+        "Misuse get('k', rank=8): the ranks are 0 to 0",
+        "Misuse share('l'): 120022 bytes, but 65536 is the limit for all of one trainer's values",
+        "TimeoutError get('nothing'): nobody shared it within 0.05 s",
+        "returned 1",
+    ]
+
+
+def test_one_who_ran_out_of_time_may_wait_again(start_gang: Callable[[int], Gang]) -> None:
+    gang = start_gang(2)
+    script = 'refused(here.barrier, "b", timeout=0.05); sys.stdin.readline(); refused(here.barrier, "b")'
+    early = gang.start(0, script)
+    assert early.stdout
+    assert early.stdout.readline() == "TimeoutError barrier 'b': not every trainer came within 0.05 s\n"
+    assert gang.at(0) == ("b",)
+    assert ended(gang.start(1, 'refused(here.barrier, "b")')) == "returned None\n"
+    assert early.communicate("\n", timeout=30)[0] == "returned None\n"
+
+
+def test_the_end_of_a_generation_ends_all_waiting(start_gang: Callable[[int], Gang]) -> None:
+    gang = start_gang(2)
+    script = """
+thread = threading.Thread(target=refused, args=(here.get, "k"))
+thread.start()
+refused(here.barrier, "b")
+thread.join()
+refused(here.barrier, "c")
+sys.stdin.readline()
+refused(here.barrier, "d")
+"""
+    program = gang.start(0, script)
+    wait_until(lambda: gang.at(0) == ("b",))
+    assert program.stdout
+    gang.boards[0].end("trainer 1 ended with 7")
+    for _ in range(3):
+        assert program.stdout.readline() == "GenerationEnded trainer 1 ended with 7\n"
+    gang.begin(2)  # which is another one's: the old token is good for nothing
+    assert program.communicate("\n", timeout=30)[0] == "GenerationEnded the launcher hung up\n"
+    assert gang.at(0) == ()
+
+
+@pytest.mark.parametrize("how", ["begin", "close"])
+def test_who_waits_learns_that_another_generation_began_or_the_launcher_leaves(
+    start_gang: Callable[[int], Gang], how: str
+) -> None:
+    gang = start_gang(2)
+    program = gang.start(0, 'refused(here.barrier, "b"); refused(here.get, "k")')
+    wait_until(lambda: gang.at(0) == ("b",))
+    if how == "begin":
+        gang.begin(2)
+        assert ended(program).splitlines() == [
+            "GenerationEnded the generation ended",
+            "GenerationEnded the launcher hung up",
+        ]
+    else:
+        gang.boards[0].close()
+        first, second = ended(program).splitlines()
+        assert first == "GenerationEnded the launcher is leaving"
+        assert second.startswith("GenerationEnded the launcher ")
+
+
+def test_who_is_killed_at_a_barrier_stands_there_no_more(start_gang: Callable[[int], Gang]) -> None:
+    gang = start_gang(2)
+    program = gang.start(0, 'here.barrier("b")')
+    wait_until(lambda: gang.at(0) == ("b",))
+    program.send_signal(signal.SIGKILL)
+    wait_until(lambda: gang.at(0) == ())
+
+
+def test_progress_is_sent_some_times_a_second_and_the_last_is_not_lost(start_gang: Callable[[int], Gang]) -> None:
+    script = """
+begun = time.monotonic()
+for step in range(10**9):
+    here.progress(pass_=0, step=step, loss=0.5)
+    if time.monotonic() > begun + 0.7:
+        break
+for number in range(1, 4):
+    here.progress(pass_=number)
+here.progress(step=step + 1, phase="done")
+print(step + 1, time.monotonic() - begun)
+"""
+    gang = start_gang(1)
+    (told,) = gang.run(script)[0]
+    last, seconds = told.split()
+    assert gang.boards[0].marks.progress == {"pass": 3, "step": int(last), "loss": 0.5, "phase": "done"}
+    seen = {json.dumps(dict(marks.progress)) for marks in gang.heard}
+    assert 4 <= len(seen) <= float(seconds) / 0.2 + 6  # the first, three passes, the last, and before all: nothing
+
+
+def test_a_forked_child_speaks_for_itself(start_gang: Callable[[int], Gang]) -> None:
+    script = """
+here.progress(step=1)
+here.progress(step=2)
+if os.fork() == 0:
+    here.progress(child=1)
+    here.barrier("b")
+    sys.exit(0)  # its parent's news is not the child's to send
+os.wait()
+refused(here.barrier, "b")
+"""
+    gang = start_gang(1)
+    assert "passed already" in gang.run(script)[0][0]
+    assert gang.boards[0].marks.progress == {"step": 2, "child": 1}
+
+
+def test_what_importing_it_costs() -> None:
+    measure = "import time; t = time.perf_counter(); from launcher import here; print(time.perf_counter() - t)"
+    costs = [float(subprocess.check_output([sys.executable, "-c", measure])) for _ in range(3)]
+    print(f"importing launcher.here takes {min(costs) * 1000:.1f} ms")

@@ -1,0 +1,199 @@
+"""Who may speak to a launcher: a stranger at its door is turned away, and disturbs nobody."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from launcher import here
+from launcher.pod.gang.here.service import Board
+from launcher.pod.gang.here.socket import KNOWN
+from launcher.pod.gang.protocol.messages import Generation, Marks, Word
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.timeout(60)
+
+
+@pytest.fixture
+def board(monkeypatch: pytest.MonkeyPatch) -> Iterator[Board]:
+    """A board with a generation, whose trainer is this very process."""
+    board = Board(lambda: None, hello=0.3)
+    board.start()
+    board.begin(1, 0, 1)
+    for name, value in board.environment().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(here, "_KEPT", {})
+    yield board
+    board.close()
+    wait_until(lambda: threads() == 0)
+
+
+def threads() -> int:
+    """Return how many threads the door has."""
+    return sum(thread.name.startswith("here") for thread in threading.enumerate())
+
+
+def knock(stack: ExitStack) -> socket.socket:
+    """Connect to the board."""
+    connection = stack.enter_context(socket.socket(socket.AF_UNIX))
+    connection.settimeout(10)
+    connection.connect("\0" + os.environ["LAUNCHER_HERE"].rpartition(":")[0])
+    return connection
+
+
+def said(**question: object) -> bytes:
+    """Return a line with the right token, unless another is given."""
+    return json.dumps({"token": os.environ["LAUNCHER_HERE"].rpartition(":")[2], **question}).encode() + b"\n"
+
+
+def hung_up(connection: socket.socket) -> bool:
+    """Return whether nothing but the end comes."""
+    try:
+        return connection.recv(100) == b""
+    except ConnectionError:  # it did not even read all that was sent
+        return True
+
+
+def takes(connection: socket.socket, block: bytes, times: int, pause: float = 0) -> bool:
+    """Return whether all is taken that is sent, block by block."""
+    try:
+        for _ in range(times):
+            connection.sendall(block)
+            time.sleep(pause)
+    except ConnectionError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        {"token": "wrong", "ask": "barrier", "name": "b"},
+        {"token": "ü", "ask": "barrier", "name": "b"},
+        {"token": None, "ask": "barrier", "name": "b"},
+        {"ask": "shutdown"},
+    ],
+)
+def test_without_the_token_or_a_question_nobody_is_answered(board: Board, question: dict[str, object]) -> None:
+    with ExitStack() as stack:
+        stranger = knock(stack)
+        stranger.sendall(said(**question))
+        assert hung_up(stranger)
+    assert board.marks == Marks()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_another_user_is_turned_away_even_with_the_token(board: Board) -> None:
+    script = """
+import json, os, socket
+from launcher import here
+os.setuid(65534)
+try:
+    here.share("k", 1)
+except here.GenerationEnded:
+    print("turned away")
+"""
+    assert subprocess.check_output([sys.executable, "-c", script], env=os.environ) == b"turned away\n"
+    assert board.marks == Marks()
+
+
+def test_a_hundred_who_say_nothing_keep_nobody_out(board: Board) -> None:
+    with ExitStack() as stack:
+        strangers = [knock(stack) for _ in range(100)]
+        here.share("k", 1)
+        assert board.marks.shared == {"k": "1"}
+        assert threads() <= 64 + 1
+        assert all(hung_up(stranger) for stranger in strangers)
+
+
+def test_more_callers_than_places_are_told_so(board: Board) -> None:
+    with ExitStack() as stack:
+        for number in range(KNOWN):
+            knock(stack).sendall(said(ask="barrier", name=f"b{number}"))
+        wait_until(lambda: len(board.marks.at) == KNOWN)
+        with pytest.raises(here.Misuse, match=f"{KNOWN} threads and processes of this trainer are waiting"):
+            here.barrier("one more")
+    wait_until(lambda: board.marks.at == ())
+    here.share("k", 1)
+
+
+def test_a_line_too_long_is_not_read_to_its_end(board: Board) -> None:
+    with ExitStack() as stack:
+        stranger = knock(stack)
+        assert not takes(stranger, b"x" * 65536, times=64)
+        assert hung_up(stranger)
+    here.share("k", 1)
+    assert board.marks.shared == {"k": "1"}
+
+
+def test_half_a_line_and_a_slow_one_are_waited_for_for_a_while_only(board: Board) -> None:
+    with ExitStack() as stack:
+        half, slow = knock(stack), knock(stack)
+        half.sendall(said(ask="barrier", name="b")[:-5])
+        assert not takes(slow, b" ", times=1000, pause=0.01)
+        assert hung_up(half)
+    assert board.marks == Marks()
+
+
+def test_who_leaves_in_the_middle_is_forgotten(board: Board) -> None:
+    with ExitStack() as stack:
+        knock(stack).sendall(said(ask="share", key="k", value=1)[:-5])
+    wait_until(lambda: threads() == 1)
+    assert board.marks == Marks()
+
+
+def test_a_second_question_and_noise_after_the_first_are_not_heard(board: Board) -> None:
+    with ExitStack() as stack:
+        talker = knock(stack)
+        talker.sendall(said(ask="barrier", name="b") + said(ask="barrier", name="c"))
+        talker.sendall(b"x" * 500_000)
+        wait_until(lambda: board.marks.at == ("b",))
+        board.hear(Word(generation=Generation(number=1, members=(), digest=""), passed=("b", "c")))
+        assert talker.recv(100) == b'{"ok": null}\n'
+
+
+def stand_still(stack: ExitStack, monkeypatch: pytest.MonkeyPatch, queue: int) -> None:
+    """Listen as a launcher that has been stopped: callers queue up before its door."""
+    monkeypatch.setattr(here, "_KEPT", {})
+    monkeypatch.setattr(here, "LATE", 0.2)
+    monkeypatch.setenv("LAUNCHER_HERE", f"paddle-launcher-still-{os.getpid()}:token")
+    still = stack.enter_context(socket.socket(socket.AF_UNIX))
+    still.bind(f"\0paddle-launcher-still-{os.getpid()}")
+    still.listen(queue)
+
+
+@pytest.mark.parametrize("queue", [0, 10])
+def test_a_launcher_that_stands_still_costs_a_report_a_moment(monkeypatch: pytest.MonkeyPatch, queue: int) -> None:
+    with ExitStack() as stack:
+        stand_still(stack, monkeypatch, queue)
+        begun = time.monotonic()
+        for step in range(1000):
+            here.progress(step=step)
+        assert time.monotonic() < begun + 2
+
+
+def test_a_launcher_that_stands_still_is_given_up_a_little_after_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ExitStack() as stack:
+        stand_still(stack, monkeypatch, queue=10)
+        with pytest.raises(TimeoutError, match="the launcher stands still: no answer"):
+            here.barrier("b", timeout=0.1)
+    with pytest.raises(here.GenerationEnded, match="the launcher is gone"):
+        here.barrier("b")
+    here.progress(step=1)
+
+
+def test_what_was_heard_before_a_generation_began_counts_in_it(board: Board) -> None:
+    word = Word(generation=Generation(number=2, members=(), digest=""), shared={"1": {"k": "7"}})
+    board.hear(word)
+    board.begin(2, 0, 2)
+    os.environ.update(board.environment())
+    assert here.get("k") == 7

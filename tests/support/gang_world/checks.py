@@ -1,0 +1,109 @@
+"""What must hold at every moment of a simulated gang, by knowledge that no launcher has."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from launcher.pod.gang.protocol.leader import TRANSITIONS
+from launcher.pod.gang.protocol.messages import Generation, Stage, Verdict
+from launcher.pod.settings.nouns import Role
+
+if TYPE_CHECKING:
+    from tests.support.gang_world.children import Children
+    from tests.support.gang_world.launcher import Launcher
+    from tests.support.gang_world.world import World
+
+
+class Broken(AssertionError):
+    """Something happened that must never happen."""
+
+
+@dataclass(eq=False)
+class Checks:
+    """What was seen so far of a world."""
+
+    world: World
+    stages: set[tuple[Stage, Stage]] = field(default_factory=set)
+    before: dict[str, Stage] = field(default_factory=dict)
+    serving: dict[int, set[str]] = field(default_factory=dict)
+    ended: dict[int, set[str]] = field(default_factory=dict)
+    complete: bool = False  # every trainer of one and the same generation ended with 0
+    verdicts: list[Verdict] = field(default_factory=list)
+    first: float = math.inf  # when the first verdict was said
+    generations: dict[int, Generation] = field(default_factory=dict)
+
+    def hold(self, is_so: bool, what: object) -> None:
+        if not is_so:
+            raise Broken(f"at {self.world.age:.3f} s: {what}")
+
+    def alone(self) -> None:
+        """No two generations run, where that is promised: a frozen pod does not count, it does nothing."""
+        pods = [pod for pod in self.world.pods if pod.launcher and not pod.frozen]
+        each = [pod.launcher.children for pod in pods if pod.launcher]
+        running = [children.generation for children in each if children and children.left]
+        for one, other in itertools.pairwise(running):
+            # Without a record nobody can know of a gang that was replaced as a whole.
+            promised = self.world.recorded or _boots(one) & _boots(other)
+            self.hold(one == other or not promised, f"two generations run: {one} and {other}")
+
+    def started(self, children: Children) -> None:
+        launcher, generation = children.launcher, children.generation
+        self.world.note(launcher, "starts a child of", generation.number)
+        self.alone()
+        seen = launcher.member.status.passes or ()
+        self.hold(generation.resume is None or generation.resume in seen, f"pass {generation.resume} is not seen")
+        if children.trainer:
+            serving = self.serving.get(generation.number, set())
+            self.hold(_boots(generation, without=Role.TRAINER) <= serving, "a pserver does not serve yet")
+
+    def serves(self, children: Children) -> None:
+        self.serving.setdefault(children.generation.number, set()).add(children.launcher.boot)
+
+    def trained(self, children: Children) -> None:
+        ended = self.ended.setdefault(children.generation.number, set())
+        ended.add(children.launcher.boot)
+        self.complete |= ended >= _boots(children.generation, without=Role.PSERVER)
+
+    def decided(self, launcher: Launcher, verdict: Verdict) -> None:
+        self.world.note(launcher, "has the verdict", verdict.code, verdict.reason)
+        self.hold(bool(verdict.code) or self.complete, "done before every trainer was")
+        self.verdicts.append(verdict)
+        self.first = min(self.first, self.world.now)
+        if self.promised:
+            self.hold(verdict == self.verdicts[0], f"two verdicts: {self.verdicts}")
+            self.hold("nothing changed" not in verdict.reason, f"stuck: {verdict.reason}")
+
+    @property
+    def promised(self) -> bool:
+        """Without a record a verdict reaches only those whom its leader reaches: nothing may go wrong just then."""
+        return self.world.recorded or self.first > self.world.quiet
+
+    def looked(self, launcher: Launcher) -> None:
+        word = launcher.member.status.word
+        if word is None:
+            return
+        before, self.before[launcher.boot] = self.before.get(launcher.boot, Stage.GATHERING), word.stage
+        if before is not word.stage:
+            self.stages.add((before, word.stage))
+            self.world.note(launcher, "goes on to", word.stage, word.number, word.cause and word.cause.reason)
+            self.hold((before, word.stage) in TRANSITIONS, f"from {before} to {word.stage}")
+        if word.generation and word.stage is Stage.READYING and before is Stage.GATHERING:
+            self._made(word.generation)
+
+    def _made(self, generation: Generation) -> None:
+        world = self.world
+        self.hold(generation.restarts <= world.rules.restarts, f"too many restarts: {generation.restarts}")
+        resume = generation.resume
+        self.hold(resume is None or resume in world.volume.passes, f"pass {resume} is not complete")
+        if world.recorded:
+            newest = max(self.generations, default=0)
+            self.hold(generation.number > newest, f"generation {generation.number} after {newest}")
+            self.hold(generation.restarts >= len(self.generations), "a restart was forgotten")
+        self.generations[generation.number] = generation
+
+
+def _boots(generation: Generation, without: Role | None = None) -> set[str]:
+    return {who.boot for who in generation.members if who.role is not without}

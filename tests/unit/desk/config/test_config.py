@@ -1,0 +1,169 @@
+"""~/.paddle/config: what it says, what is wrong with it, and that no message shows what is secret."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from launcher.desk.config.config import parsed, place, read
+from launcher.desk.config.datacenters import Config, Datacenter, Storage, chosen
+from launcher.desk.errors import Problem
+
+SEEDS = """\
+datacenters:
+- name: datacenter1
+  username: me@example.com
+  password: 5ecret-0f-mine
+  endpoint: https://cloud.paddlepaddle.org
+current-datacenter: datacenter1
+"""
+SECRET = "5ecret-0f-mine"  # noqa: S105  # opens nothing
+
+
+def told(text: str) -> str:
+    with pytest.raises(Problem) as caught:
+        parsed(text, "config")
+    return str(caught.value)
+
+
+def test_the_seeds_configuration_is_read() -> None:
+    found = chosen(parsed(SEEDS, "config"), "")
+    assert found == Datacenter(
+        name="datacenter1", username="me@example.com", password=SECRET, endpoint="https://cloud.paddlepaddle.org"
+    )
+    assert SECRET not in repr(found)
+
+
+def test_what_a_datacenter_can_have_besides() -> None:
+    text = """
+datacenters:
+- {name: a, context: kind, username: me, namespace: train, image: "repo/paddle:1",
+   volume: {claim: mfs, path: /homes/me/}, public: {nfs: "nfs:/public"}}
+- {name: b, context: other, username: 12345}
+"""
+    config = parsed(text, "config")
+    first = chosen(config, "a")
+    assert first.volume == Storage(claim="mfs", path="homes/me")
+    assert first.public == Storage(nfs="nfs:/public")
+    assert chosen(config, "b").username == "12345"
+    with pytest.raises(Problem, match="expected one of a, b"):
+        chosen(config, "")
+    with pytest.raises(Problem, match="datacenter 'c' is not in config: there is a, b"):
+        chosen(config, "c")
+
+
+def test_without_any_the_kubeconfig_is_meant() -> None:
+    assert chosen(Config(), "") == Datacenter()
+    assert chosen(parsed("", "config"), "") == Datacenter()
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        (("https://cloud.paddlepaddle.org", "http://cloud.paddlepaddle.org"), "in the clear"),
+        (("https://cloud.paddlepaddle.org", "cloud.paddlepaddle.org"), "expected a Kubernetes API server's address"),
+        (("https://cloud", "https://me:5ecret-0f-mine@cloud"), "expected a Kubernetes API server's address"),
+        (("https://cloud.paddlepaddle.org", "https://[::1"), "expected a Kubernetes API server's address"),
+        (("  endpoint: https://cloud.paddlepaddle.org\n", ""), "expected one of `endpoint:`"),
+        (("  password: 5ecret-0f-mine\n", ""), "goes with `password:`"),
+        (("password: 5ecret-0f-mine", "pasword: 5ecret-0f-mine"), "did you mean 'password'?"),
+        (("password: ", "5ecret-0f-mine: "), "a word that is not known"),
+        (("name: datacenter1", "name: ../etc"), "expected letters, digits"),
+        (("me@example.com", "../.."), "username: expected"),
+        (("me@example.com", "[a]"), "username: expected a text"),
+        (("5ecret-0f-mine", '"5ecret-0f-mine\\n"'), "password: expected a text"),
+        (("5ecret-0f-mine", "[5ecret-0f-mine"), "line 5: this is not YAML"),
+        (("current-datacenter: datacenter1", "curent-datacenter: datacenter1"), "did you mean 'current-datacenter'?"),
+        (("  username", "  volume: {claim: a, nfs: b}\n  username"), "volume: expected one of"),
+        (("  username", "  volume: {claim: a, path: ../b}\n  username"), "without `..`"),
+        (("  username: me@example.com", "  volume: {claim: a}"), "goes with `username:`"),
+        (("datacenters:\n", "datacenters: 3\nother:\n"), "expected a list `datacenters:`"),
+        (("5ecret-0f-mine", "2026-99-99"), "put it into quotes"),
+    ],
+)
+def test_what_is_wrong_is_told_without_the_secret(changed: tuple[str, str], sentence: str) -> None:
+    said = told(SEEDS.replace(*changed))
+    assert sentence in said
+    assert SECRET not in said
+
+
+def test_all_problems_are_told_at_once() -> None:
+    text = "datacenters: [{name: a}, {name: a}, 3]\nmore: 1"
+    assert len(told(text).splitlines()) == 5
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8080", "localhost", "[::1]:1"])
+def test_plain_http_is_for_loopback(host: str) -> None:
+    assert parsed(SEEDS.replace("https://cloud.paddlepaddle.org", f"http://{host}"), "config").datacenters
+
+
+def test_the_file_is_where_the_environment_says(tmp_path: Path) -> None:
+    assert place({}, tmp_path) == tmp_path / ".paddle" / "config"
+    assert place({"PADDLE_CONFIG": "/x"}, tmp_path) == Path("/x")
+
+
+def test_a_file_that_others_can_read_is_told(tmp_path: Path) -> None:
+    path, said = tmp_path / "config", list[str]()
+    path.write_text(SEEDS)
+    path.chmod(0o640)
+    read(path, needed=True, tell=said.append)
+    assert said == [f"{path} can be read by others, and a password is in it: say `chmod 600 {path}`"]
+    path.chmod(0o600)
+    read(path, needed=True, tell=said.append)
+    assert len(said) == 1
+
+
+def test_a_file_that_is_named_must_be_there(tmp_path: Path) -> None:
+    assert read(tmp_path / "none", needed=False, tell=print).datacenters == ()
+    with pytest.raises(Problem, match="is not there"):
+        read(tmp_path / "none", needed=True, tell=print)
+    with pytest.raises(Problem, match="cannot be read"):
+        read(tmp_path, needed=True, tell=print)
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(Problem, match="it is not a text"):
+        read(tmp_path / "bytes", needed=True, tell=print)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=12) | st.just(SECRET),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+KEYS = st.sampled_from(("name", "username", "password", "endpoint", "context", "volume", "public", "image", "other"))
+WHOLE = st.fixed_dictionaries(
+    {"datacenters": st.lists(st.dictionaries(KEYS, JSON, max_size=6), max_size=3) | JSON},
+    optional={"current-datacenter": JSON},
+)
+
+
+def said_of(text: str) -> str:
+    """Return what is wrong with a configuration, nothing where it serves."""
+    try:
+        chosen(parsed(text, "config"), "")
+    except Problem as problem:
+        return str(problem)
+    return ""
+
+
+@given(WHOLE)
+def test_no_structure_ends_otherwise_than_in_a_value_or_a_problem(whole: dict[str, object]) -> None:
+    said = said_of(json.dumps(whole))
+    assert not said or "config" in said
+
+
+@given(st.text(max_size=60), st.integers(0, len(SEEDS)), st.integers(0, 20))
+def test_no_damage_shows_the_secret_or_a_traceback(junk: str, at: int, less: int) -> None:
+    text = SEEDS[:at] + junk + SEEDS[at + less :]
+    # Whoever makes it the name or the user of a datacenter has it shown.
+    assert SECRET not in said_of(text) or "password: 5ecret-0f-mine" not in text
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_end_in_a_traceback(data: bytes) -> None:
+    with suppress(Problem):
+        parsed(data.decode(errors="surrogateescape"), "config")

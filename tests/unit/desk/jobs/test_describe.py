@@ -1,0 +1,263 @@
+"""What the desk makes of the API's JSON: states, columns, pages, findings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from launcher.desk.doctor import checks
+from launcher.desk.errors import Problem
+from launcher.desk.jobs import describe, job_state, lookup, tables
+from launcher.desk.jobs.job_state import INDEX, SPEC
+from launcher.desk.jobs.lookup import Gang
+from launcher.kube import refusals
+from launcher.pod.gang.protocol import codec
+from launcher.pod.gang.protocol.messages import Generation, Stage, Word
+
+Json = dict[str, Any]
+SEEDS_ROW = "0\tpaddle-cluster-job\t<nil>\t1\t2017-05-24T07:52:45Z\t<nil>\t1\n"
+
+
+def a_job(
+    name: str = "paddle-cluster-job-trainer", *, leads: bool = True, spec: Json | None = None, **status: object
+) -> Json:
+    annotations = {SPEC: json.dumps({"entry": "python train.py", "pservers": 2, "trainers": 3})} if leads else {}
+    labels = {"paddle-launcher/job": "paddle-cluster-job"}
+    return {
+        "metadata": {"name": name, "labels": labels, "annotations": annotations},
+        "spec": {"parallelism": 3, **(spec or {})},
+        "status": status,
+    }
+
+
+def a_pod(state: Json, *, phase: str = "Running", role: str = "paddle-job", index: str = "1") -> Json:
+    return {
+        "metadata": {"name": f"pod-{index}", "labels": {role: "j"}, "annotations": {INDEX: index}},
+        "spec": {"containers": [{"name": "trainer"}]},
+        "status": {"phase": phase, "containerStatuses": [{"state": state, "restartCount": 0}]},
+    }
+
+
+def gang(*jobs: Json) -> Gang:
+    found = lookup.of(tuple(map(job_state.job, jobs)))
+    assert found
+    return found
+
+
+def ended(kind: str) -> list[Json]:
+    when = "2026-11-18T10:00:00Z"
+    return [{"type": kind, "status": "True", "reason": "Why", "message": "so", "lastTransitionTime": when}]
+
+
+def test_a_jobs_row_is_the_seeds() -> None:
+    job = job_state.job(a_job(active=1, failed=1, startTime="2017-05-24T07:52:45Z"))
+    assert tables.job(0, job) == SEEDS_ROW
+
+
+def test_only_a_complete_job_has_a_completion() -> None:
+    failed = job_state.job(a_job(conditions=ended("Failed"), failed=3))
+    assert tables.job(0, failed).split("\t")[5] == "<nil>"
+    complete = job_state.job(a_job(conditions=ended("Complete"), completionTime="2026-11-18T10:00:00Z"))
+    assert tables.job(0, complete).split("\t")[5] == "2026-11-18T10:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("trainers", "pservers", "state"),
+    [
+        ({}, {}, "Starting"),
+        ({"active": 3, "ready": 3}, {}, "Starting"),
+        ({"active": 3, "ready": 3}, {"active": 3, "ready": 3}, "Running"),
+        ({"active": 1, "ready": 1, "succeeded": 2}, {"active": 3, "ready": 3}, "Running"),
+        ({"active": 1, "ready": 0, "succeeded": 2}, {"active": 3, "ready": 3}, "Starting"),
+        ({"succeeded": 3}, {"active": 3, "ready": 3}, "Running"),
+        ({"conditions": ended("Complete")}, {"active": 3}, "Complete"),
+        ({"active": 3, "ready": 3}, {"conditions": ended("Failed")}, "Failed"),
+        ({"conditions": ended("Failed")}, {"active": 3, "ready": 3}, "Failed"),
+        ({"active": 1, "spec": {"suspend": True}}, {}, "Killed"),
+    ],
+)
+def test_a_gangs_state_is_that_of_all_its_jobs(trainers: Json, pservers: Json, state: str) -> None:
+    other = a_job("paddle-cluster-job-pserver", leads=False, **pservers)
+    assert gang(other, a_job(**trainers)).state == state
+    assert gang(other, a_job(**trainers)).lead.name == "paddle-cluster-job-trainer"
+
+
+@pytest.mark.parametrize(
+    ("state", "why", "stuck", "code"),
+    [
+        ({"running": {}}, "", False, None),
+        ({"waiting": {"reason": "ContainerCreating"}}, "ContainerCreating", False, None),
+        (
+            {"waiting": {"reason": "ErrImagePull", "message": "no"}},
+            "its image cannot be pulled (ErrImagePull): no",
+            True,
+            None,
+        ),
+        ({"terminated": {"exitCode": 137, "reason": "OOMKilled"}}, "ended with 137 (OOMKilled)", False, 137),
+        ({"terminated": {"exitCode": 0, "reason": "Completed"}}, "ended with 0", False, 0),
+    ],
+)
+def test_a_pod_says_what_holds_it_up_or_how_it_ended(state: Json, why: str, stuck: bool, code: int | None) -> None:
+    pod = job_state.pod(a_pod(state))
+    assert (pod.why, pod.stuck, pod.code, pod.title) == (why, stuck, code, "trainer-1")
+
+
+def test_pods_are_in_order_of_role_and_rank() -> None:
+    found = [
+        job_state.pod(a_pod({}, role=role, index=at))
+        for role in ("paddle-job-pserver", "paddle-job")
+        for at in ("10", "9")
+    ]
+    assert [each.title for each in job_state.in_order(found)] == [
+        "trainer-9",
+        "trainer-10",
+        "pserver-9",
+        "pserver-10",
+    ]
+
+
+def test_last_words_are_shown_once_for_all_who_have_them() -> None:
+    states = {"terminated": {"exitCode": 3, "message": "trainer 1 failed\nwith\x1b[31m this"}}
+    pods = [job_state.pod(a_pod(states, phase="Failed", index=at)) for at in ("0", "1")]
+    assert describe.failures(pods) == "\nlast words of pod-0, pod-1\n  trainer 1 failed\n  with [31m this\n"
+
+
+def test_what_the_gangs_leader_says_is_shown() -> None:
+    """As a launcher writes it."""
+    generation = Generation(number=2, members=(), digest="d", resume=3, restarts=1, cause="trainer 1 failed")
+    word = codec.plain(Word(stage=Stage.TRAINING, generation=generation))
+    members = [{"address": "10.0.0.1", "role": "trainer", "rank": 0, "phase": "training", "progress": {"pass": 4}}]
+    assert (
+        describe.gang({"word": word, "members": members})
+        == """
+the gang, as its leader says
+stage:       training
+generation:  2
+restarts:    1
+after pass:  3
+began for:   trainer 1 failed
+address   role     rank  phase     progress
+10.0.0.1  trainer  0     training  pass=4
+"""
+    )
+    assert describe.gang({}) == describe.gang({"word": 3}) == ""
+
+
+ANY = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
+        st.sampled_from(("metadata", "status", "spec", "name", "conditions", "type", "containerStatuses", "state",
+                         "terminated", "exitCode", "labels", "annotations", "restartCount", "parallelism", SPEC)),
+        inner, max_size=5),
+    max_leaves=15,
+)  # fmt: skip
+
+
+@given(st.dictionaries(st.sampled_from(("metadata", "status", "spec")), ANY))
+def test_nothing_that_an_api_could_send_raises(found: Mapping[str, Any]) -> None:
+    job, pod = job_state.job(found), job_state.pod(found)
+    assert tables.job(0, job, wide=True).count("\n") == 1
+    assert tables.worker(pod, wide=True).count("\n") == 1
+    assert describe.pods([pod])
+
+
+@given(st.binary(max_size=80), st.integers(300, 599))
+def test_a_refusal_is_one_line(body: bytes, status: int) -> None:
+    assert "\n" not in str(refusals.refusal(status, body, host="h", who="w"))
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "who", "sentence"),
+    [
+        (401, "Unauthorized", "datacenter 'd'", "expired or is not its own; put a new one into `password:`"),
+        (401, "Unauthorized", "context 'c'", "expired or is not its own; log in again as for kubectl"),
+        (403, "jobs is forbidden: u cannot list", "u", "no right for this: jobs is forbidden: u cannot list"),
+        (403, "exceeded quota: q", "u", "h answers 403: exceeded quota: q"),
+        (500, "x" * 700, "u", f"h answers 500: {'x' * 600}..."),
+    ],
+)
+def test_a_refusal_names_the_remedy(status: int, message: str, who: str, sentence: str) -> None:
+    refused = refusals.refusal(status, json.dumps({"message": message}).encode(), host="h", who=who)
+    assert sentence in str(refused)
+    assert (refused.status, refused.message) == (status, sentence[-603:] if status == 500 else message)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Invalid kube-config file. Expected key current-context in /c", "Expected key current-context"),
+        ("Expected object with name me@a.b/c in x/contexts list", "Expected object with name me@a.b/c"),
+        ("'5ecret' is no token", "it is not complete"),
+    ],
+)
+def test_what_is_wrong_with_a_kubeconfig_is_said_without_its_values(text: str, said: str) -> None:
+    assert refusals.broken(text) == said
+
+
+@pytest.mark.parametrize(
+    ("modes", "phase", "sentence"),
+    [
+        (["ReadWriteMany"], "Bound", "is bound, and every node can write to it"),
+        (["ReadWriteOnce"], "Bound", "is ReadWriteOnce: one node's alone"),
+        (["ReadWriteMany"], "Pending", "is Pending, not Bound"),
+    ],
+)
+def test_doctor_on_a_claim(modes: list[str], phase: str, sentence: str) -> None:
+    found = checks.claim({"metadata": {"name": "mfs"}, "spec": {"accessModes": modes}, "status": {"phase": phase}})
+    assert sentence in found.sentence
+    assert found.good == ("every node" in found.sentence)
+    assert bool(found.remedy) != found.good
+
+
+def test_doctor_on_a_quota_that_is_used_up() -> None:
+    full = {"status": {"hard": {"pods": "3", "cpu": "4"}, "used": {"pods": "3", "cpu": "1"}}}
+    assert checks.quota([full]).sentence == "used up: pods 3 of 3"
+    assert checks.quota([{}]).good
+
+
+def test_doctor_on_shared_memory() -> None:
+    bare = {"metadata": {"name": "p"}, "spec": {"containers": [{"volumeMounts": [{"mountPath": "/work"}]}]}}
+    assert not checks.shm([bare]).good
+    own = {"metadata": {"name": "q"}, "spec": {"containers": [{"volumeMounts": [{"mountPath": "/dev/shm"}]}]}}
+    assert checks.shm([own]).good
+    assert checks.shm([own, bare]).sentence == "64 MiB of /dev/shm alone in p"
+
+
+def test_doctor_on_pods_registries_and_names() -> None:
+    assert not checks.pods("violates PodSecurity", "n").good
+    assert checks.pods("", "n").sentence == "the namespace takes pods as ours are: n"
+    assert checks.registries(["a", "b"]).sentence == "pull secrets for submit -registry: a, b"
+    assert checks.registries([]).sentence.startswith("no pull secret")
+    assert checks.dns([{"endpoints": [{"conditions": {"ready": True}}]}]).good
+    assert not checks.dns([{"endpoints": [{"conditions": {"ready": False}}]}, {}]).good
+    assert not checks.no_volume("d").good
+    assert checks.rights([], "n").good
+    assert "missing in n: create pods" in checks.rights([("", "pods", "create")], "n").sentence
+    assert checks.unknown("dns", "why").sentence == "not looked at: why"
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "[" * 60000])
+def test_a_job_whose_description_cannot_be_read_is_shown_all_the_same(text: str) -> None:
+    job = a_job()
+    job["metadata"]["annotations"] = {SPEC: text}
+    assert job_state.job(job).spec == {"unreadable": True}
+    job["metadata"]["deletionTimestamp"] = "2026-11-18T10:00:00Z"
+    assert job_state.job(job).state == "Terminating"
+
+
+def test_a_pod_that_no_node_takes_says_why() -> None:
+    pod = a_pod({}, phase="Pending")
+    no = {"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available"}
+    pod["status"] = {"phase": "Pending", "conditions": [{"type": "Initialized"}, no]}
+    assert job_state.pod(pod).why == "no node takes it: 0/3 nodes are available"
+
+
+@pytest.mark.parametrize("name", ["a=b", "a,b", "", "a b", "a/b", "ü"])
+def test_what_cannot_be_a_name_is_no_selector(name: str) -> None:
+    with pytest.raises(Problem, match="no job can be called"):
+        lookup.checked(name)

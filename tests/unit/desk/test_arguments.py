@@ -1,0 +1,177 @@
+"""The command line: one dash or two, the flags of all commands anywhere, every command with help and examples."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from launcher.desk import arguments, cli
+from launcher.desk.config.datacenters import Datacenter, Storage
+from launcher.desk.errors import Problem
+from launcher.desk.session import Asked, Desk
+from launcher.desk.verbs import submit
+from launcher.job import JobError
+
+VERBS = sorted(path.stem for path in Path(submit.__file__).parent.glob("[a-z]*.py"))
+SEEDS = [
+    "-jobname", "my-paddlecloud-job", "-cpu", "1", "-gpu", "0", "-memory", "1Gi", "-parallelism", "10",
+    "-pscpu", "1", "-pservers", "3", "-psmemory", "1Gi", "-passes", "1",
+]  # fmt: skip
+PLACE = Datacenter(
+    name="dc",
+    username="me@x.com",
+    image="repo/i:1",
+    namespace="n",
+    volume=Storage(claim="mfs"),
+    public=Storage(claim="p"),
+)
+
+
+def given_by(*words: str) -> object:
+    parser = arguments.parser_of("submit", submit.arguments, summary="", examples="")
+    return submit.described(parser.parse_args(words), PLACE, "")[0]
+
+
+def test_the_page_without_a_command_is_the_seeds(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([]) == 0
+    page = capsys.readouterr().out
+    assert page.startswith(
+        "Usage: paddlectl <flags> <subcommand> <subcommand args>\n\nSubcommands:\n\tcommands         list"
+    )
+    assert "\nSubcommands for PFS:\n\tcp               upload or download files\n" in page
+    assert page.endswith('Use "paddlectl flags" for a list of top-level flags\n')
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_command_has_help_with_examples(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["help", verb]) == 0
+    page = capsys.readouterr().out
+    assert page.startswith(f"usage: paddlectl {verb}")
+    assert f"examples:\n  paddlectl {verb}" in page
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("asked", ["-h", "-help", "--help"])
+def test_help_is_had_after_a_command_too(verb: str, asked: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([verb, asked]) == 0
+    assert capsys.readouterr().out.startswith(f"usage: paddlectl {verb}")
+
+
+def test_what_follows_a_flag_that_nobody_knows_is_not_said_again(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["registry", "-name", "n", "-username", "u", "-server", "s", "--pasword", "5ecret", "-pass=5ecret"]
+    assert cli.main(words) == 2
+    said = capsys.readouterr().err
+    assert "unrecognized arguments: --pasword -pass;" in said
+    assert "5ecret" not in said
+    assert cli.main(["kill", "one", "two"]) == 2
+    assert "unrecognized arguments: two;" in capsys.readouterr().err
+
+
+def test_every_command_that_is_named_is_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert {*VERBS, "help"} == set(arguments.NAMES)
+    assert cli.main(["commands"]) == 0
+    assert capsys.readouterr().out.split() == sorted(arguments.NAMES)
+
+
+def test_every_command_is_in_the_guide() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "paddlectl.md").read_text()
+    assert all(f"`{verb}" in page for verb in VERBS if verb != "report")
+
+
+def test_a_dash_or_two_are_the_same() -> None:
+    doubled = [f"-{word}" if word.startswith("-") and not word[1:].isdigit() else word for word in SEEDS]
+    entry = ["-entry", "python trainer_config.py", "/pfs/dc/home/me@x.com/demo"]
+    assert given_by(*SEEDS, *entry) == given_by(*doubled, *entry)
+    assert given_by("-name", "a", *entry) == given_by("--jobname=a", *entry)
+
+
+def test_a_datacenter_gives_its_volumes_to_a_job() -> None:
+    job = given_by(*SEEDS, "-entry", "python t.py", "/pfs/dc/home/me@x.com/demo/")
+    assert [(each.mount_path, each.claim, each.read_only) for each in job.volumes] == [  # type: ignore[attr-defined]
+        ("/pfs/dc/home/me@x.com", "mfs", False),
+        ("/pfs/dc/user/me@x.com", "mfs", False),
+        ("/pfs/dc/public", "p", True),
+        ("/pfs/public", "p", True),
+    ]
+    assert job.trainer_package_path == "/pfs/dc/home/me@x.com/demo"  # type: ignore[attr-defined]
+    assert (job.trainers, job.pservers, job.namespace, job.datacenter) == (10, 3, "n", "dc")  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["subnit"],
+        ["cp", "a", "b"],
+        ["get"],
+        ["get", "pods"],
+        ["get", "workers"],
+        ["get", "jobs", "x"],
+        ["get", "quota", "-w"],
+        ["submit"],
+        ["submit", "-jobname", "a", "-parallelism", "0"],
+        ["submit", "-jobname", "a", "-gpu", "-1"],
+        ["logs", "x", "--since", "5y"],
+        ["wait", "x", "--for", "ever"],
+        ["-nonsense", "get", "jobs"],
+        ["-config"],
+    ],
+)
+def test_wrong_usage_is_2_and_says_how(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(words) in ((2,) if words != ["-config"] else (0, 2))
+    assert words == ["-config"] or "paddlectl" in capsys.readouterr().err
+
+
+def test_a_near_miss_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["subnit"]) == 2
+    assert "did you mean `paddlectl submit`?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("text", "expected"), [("90", 90), ("90s", 90), ("10m", 600), ("2h", 7200), ("1d", 86400)])
+def test_durations(text: str, expected: int) -> None:
+    assert arguments.seconds(text) == expected
+
+
+@pytest.mark.parametrize("package", ["nowhere", "../nowhere", "~"])
+def test_a_package_that_is_not_there_is_told(package: str) -> None:
+    with pytest.raises(Problem, match="is no directory here"):
+        given_by("-jobname", "a", "-entry", "x", package)
+
+
+def test_a_package_of_this_machine_is_to_be_brought_to_the_volume(tmp_path: Path) -> None:
+    parser = arguments.parser_of("submit", submit.arguments, summary="", examples="")
+    said = parser.parse_args(["-jobname", "a", "-entry", "x", str(tmp_path)])
+    job, local = submit.described(said, PLACE, "")
+    assert (job.trainer_package_path, local) == ("package", tmp_path)
+
+
+@given(
+    st.lists(
+        st.sampled_from(("-jobname", "a", "-cpu", "--gpu", "1", "-entry", "", "-x", "--", "-q", "../", "=", "-v=1"))
+        | st.text(max_size=6)
+    )
+)
+def test_no_words_end_in_a_traceback(words: list[str]) -> None:
+    """Without a cluster: whatever is said ends with help, a sentence or wrong usage."""
+    with suppress(arguments.WrongUsage, JobError):
+        given_by(*(word for word in words if word not in ("-h", "--help")))
+    before = arguments.split(words)
+    assert [*before.before, *([before.verb] if before.verb else []), *before.after] == words or "" in words
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_imports_nothing_of_kubernetes(verb: str) -> None:
+    heavy = "{'kubernetes', 'urllib3', 'yaml', 'tenacity', 'asyncio'}"
+    begin = "import sys; from launcher.desk.cli import main;"
+    program = f"{begin} main(['help', '{verb}']); print({heavy} & {{*sys.modules}})"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "set()"
+
+
+def test_a_desk_asks_for_nothing_before_it_is_needed() -> None:
+    assert "api" not in vars(Desk(Asked()))

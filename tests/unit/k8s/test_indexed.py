@@ -1,0 +1,69 @@
+"""The Indexed Job of k8s/: found by name, without any right, under the `restricted` standard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from launcher.pod.settings.nouns import PeersFrom
+from tests.support.manifests import JOB_LABEL, JOBS, Json, one, selects
+
+
+def test_an_indexed_job_s_pods_are_found_by_name() -> None:
+    (job,) = [job for job in JOBS if job.path.parent.name == "indexed"]
+    service = one("indexed", "Service")
+    settings = job.settings()
+    assert settings.peers.source is PeersFrom.DNS
+    assert settings.peers.trainers == (service["metadata"]["name"],) == (job.pod["subdomain"],)
+    assert settings.job == job.name  # the names that are looked up begin with it
+    assert service["spec"]["clusterIP"] == "None"
+    assert service["spec"]["publishNotReadyAddresses"] is True
+    assert selects({"matchLabels": service["spec"]["selector"]}, {JOB_LABEL: job.name})
+    assert job.pod["automountServiceAccountToken"] is False
+
+
+def restricted(pod: Json) -> Iterator[tuple[str, bool]]:
+    """Yield each rule of the `restricted` pod security standard, and whether the pod keeps it."""
+    (container,) = pod["containers"]
+    whole, own = pod.get("securityContext", {}), container.get("securityContext", {})
+    security = {**whole, **own}
+    capabilities = own.get("capabilities", {})
+    kinds = {kind for volume in pod["volumes"] for kind in volume if kind != "name"}
+    allowed = {
+        "configMap",
+        "csi",
+        "downwardAPI",
+        "emptyDir",
+        "ephemeral",
+        "persistentVolumeClaim",
+        "projected",
+        "secret",
+    }
+    yield "no host namespaces", not {"hostNetwork", "hostPID", "hostIPC"} & set(pod)
+    yield "no host ports", not any("hostPort" in port for port in container.get("ports", ()))
+    yield "volumes of a few kinds", kinds <= allowed
+    yield "not privileged", not own.get("privileged", False)
+    yield "no escalation", own.get("allowPrivilegeEscalation") is False
+    yield "not root", security.get("runAsNonRoot") is True and security.get("runAsUser") != 0
+    yield "seccomp", security.get("seccompProfile", {}).get("type") in ("RuntimeDefault", "Localhost")
+    yield (
+        "no capabilities",
+        capabilities.get("drop") == ["ALL"] and not set(capabilities.get("add", ())) - {"NET_BIND_SERVICE"},
+    )
+    yield "nothing unusual", not {"seLinuxOptions", "procMount", "sysctls", "appArmorProfile"} & set(security)
+
+
+def test_the_indexed_job_is_restricted_and_its_root_read_only() -> None:
+    pod = one("indexed")["spec"]["template"]["spec"]
+    assert [rule for rule, kept in restricted(pod) if not kept] == []
+    (container,) = pod["containers"]
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
+    written = {mount["mountPath"] for mount in container["volumeMounts"]}
+    environ = {each["name"]: each.get("value") for each in container["env"]}
+    assert {"/tmp", environ["LAUNCHER_WORKDIR"], environ["HOME"]} <= written
+
+
+def test_the_rules_of_restricted_find_what_breaks_them() -> None:
+    broken = {rule for rule, kept in restricted(one("aws")["spec"]["template"]["spec"]) if not kept}
+    assert broken == {"no host ports", "no escalation", "not root", "seccomp", "no capabilities"}
+    broken = {rule for rule, kept in restricted(one("quickstart")["spec"]["template"]["spec"]) if not kept}
+    assert broken == {"volumes of a few kinds", "no escalation", "not root", "seccomp", "no capabilities"}

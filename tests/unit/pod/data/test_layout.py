@@ -1,0 +1,70 @@
+"""Which shards a rank has, from the directories that are there."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from launcher.pod.data.layout import find_shard
+from launcher.pod.outcome import ShardError
+
+NONE: tuple[str, ...] = ()
+
+
+def find(
+    rank: int, trainers: int, by_rank: tuple[str, ...], under_data: tuple[str, ...]
+) -> tuple[tuple[str, str], ...]:
+    return find_shard(
+        rank, trainers, job_dir="/mnt/job", counted_by="TRAINERS", by_rank=by_rank, under_data=under_data
+    )
+
+
+@pytest.mark.parametrize(
+    ("by_rank", "under_data", "expected"),
+    [
+        (("0", "1", "2"), NONE, (("1", "data"),)),
+        (NONE, ("2", "0", "1"), (("data", "1"),)),
+        (NONE, NONE, ()),
+        (NONE, ("0", "1", "2", "3"), (("data", "1"),)),
+        (("4", "0", "1", "2", "3"), NONE, (("1", "data"), ("4", "data"))),
+    ],
+)
+def test_each_layout_leads_to_the_ranks_own_shards(
+    by_rank: tuple[str, ...], under_data: tuple[str, ...], expected: tuple[tuple[str, str], ...]
+) -> None:
+    assert find(1, 3, by_rank, under_data) == expected
+
+
+@given(st.integers(1, 20), st.integers(0, 50))
+def test_every_shard_is_exactly_one_ranks_and_no_rank_is_without(trainers: int, more: int) -> None:
+    numbers = tuple(str(number) for number in range(trainers + more))
+    dealt = [find(rank, trainers, NONE, numbers) for rank in range(trainers)]
+    assert all(dealt)
+    assert sorted(int(number) for ways in dealt for _, number in ways) == list(range(trainers + more))
+
+
+@pytest.mark.parametrize(
+    ("by_rank", "under_data", "told"),
+    [
+        (("1", "0"), ("2", "10"), "/mnt/job holds shards in both layouts, 0/data and data/2: expected one of them"),
+        (("0", "1"), NONE, "/mnt/job/<rank>/data: missing: 2; expected one or more for each trainer"),
+        (("0", "2"), NONE, "missing: 1;"),
+        (NONE, ("0", "1", "2", "4"), "/mnt/job/data/<rank>: not expected: 4;"),
+        (NONE, ("0", "1", "3", "4"), "missing: 2; not expected: 3, 4;"),
+        (NONE, ("1", "2", "3"), "missing: 0; not expected: 3;"),
+        (NONE, ("00", "01", "02"), "missing: 0, 1, 2; not expected: 00, 01, 02;"),
+        (NONE, ("0", "1", "02"), "there are 3 trainers, as TRAINERS says: split the data into 3, or start fewer"),
+    ],
+)
+def test_anything_but_one_complete_layout_is_refused_with_what_to_do(
+    by_rank: tuple[str, ...], under_data: tuple[str, ...], told: str
+) -> None:
+    with pytest.raises(ShardError) as caught:
+        find(0, 3, by_rank, under_data)
+    assert told in str(caught.value)
+
+
+def test_a_long_list_of_missing_shards_is_cut() -> None:
+    with pytest.raises(ShardError, match=r"missing: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 989 more;"):
+        find(0, 1000, ("0",), NONE)

@@ -1,0 +1,164 @@
+"""What one launcher answers its programs in one generation: questions and words in, answers and marks out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from launcher.pod.gang.here.requests import FACTS, Answer, Ask, Barrier, Get, Progress, Share
+from launcher.pod.gang.here.session import STANDING, Sheet
+from launcher.pod.gang.protocol.barriers import SHARED_BY_ALL, SHARED_BY_ONE
+from launcher.pod.gang.protocol.messages import Generation, Marks, Word
+
+WORD = Word(generation=Generation(number=3, members=(), digest=""))
+OK: dict[str, Answer] = {"me": {"ok": None}}
+
+
+def sheet(trainers: int = 3) -> Sheet[str]:
+    return Sheet(number=3, rank=1, trainers=trainers, over="")
+
+
+def misuse(sheet: Sheet[str], ask: Ask) -> str:
+    """Return the sentence that a question is refused with."""
+    (answer,) = sheet.ask("misuser", ask).values()
+    assert answer.keys() == {"misuse"}
+    return str(answer["misuse"])
+
+
+def test_a_barrier_is_answered_once_the_leader_says_that_it_is_passed() -> None:
+    mine = sheet()
+    assert mine.ask("me", Barrier(name="b")) == {}
+    assert mine.marks == Marks(at=("b",))
+    assert mine.hear(replace(WORD, passed=("a",))) == {}
+    assert mine.hear(replace(WORD, passed=("a", "b"))) == OK
+    assert mine.marks == Marks()
+
+
+def test_a_word_about_another_generation_releases_nobody() -> None:
+    mine = sheet()
+    mine.ask("me", Barrier(name="b"))
+    assert mine.hear(Word(generation=Generation(number=2, members=(), digest=""), passed=("b",))) == {}
+    assert mine.hear(Word(passed=("b",))) == {}
+
+
+def test_a_name_is_good_for_one_use_and_for_one_caller() -> None:
+    mine = sheet()
+    mine.ask("me", Barrier(name="b"))
+    assert "waited at already" in misuse(mine, Barrier(name="b"))
+    mine.ask("other", Barrier(name="c"))
+    mine.hear(replace(WORD, passed=("b",)))
+    assert misuse(mine, Barrier(name="b")) == (
+        "barrier 'b' was passed already in this generation: give each its own name, as f'pass-{n}'"
+    )
+
+
+def test_an_arrival_that_timed_out_stands_and_may_be_waited_for_again() -> None:
+    mine = sheet()
+    mine.ask("me", Barrier(name="b", timeout=2))
+    assert mine.late("me") == {"me": {"timeout": "barrier 'b': not every trainer came within 2 s"}}
+    assert mine.late("me") == {}
+    assert mine.marks == Marks(at=("b",))
+    mine.ask("me", Barrier(name="b", timeout=2))
+    mine.late("me")
+    assert mine.hear(replace(WORD, passed=("b",))) == {}
+    mine.hear(WORD)  # nobody stands there any more, and the leader may have forgotten the name
+    assert mine.ask("me", Barrier(name="b")) == OK
+    assert "passed already" in misuse(mine, Barrier(name="b"))
+
+
+def test_who_dies_at_a_barrier_does_not_stand_there() -> None:
+    mine = sheet()
+    mine.ask("me", Barrier(name="b"))
+    mine.ask("other", Get(key="k"))
+    mine.gone("me")
+    mine.gone("other")
+    mine.gone("nobody")
+    assert mine.marks == Marks()
+
+
+def test_a_trainer_stands_at_some_dozens_of_barriers_at_most() -> None:
+    mine = sheet()
+    for number in range(STANDING):
+        mine.ask(f"caller {number}", Barrier(name=f"b{number}", timeout=1))
+        mine.late(f"caller {number}")
+    assert f"stands at {STANDING} barriers" in misuse(mine, Barrier(name="one more"))
+    assert mine.ask("me", Barrier(name="b0")) == {}
+
+
+def test_a_value_of_another_trainer_comes_with_the_leaders_word_early_or_late() -> None:
+    mine, word = sheet(), replace(WORD, shared={"2": {"k": '"two"'}, "0": {"k": "[0]"}})
+    assert mine.ask("early", Get(key="k", rank=2)) == {}
+    assert mine.ask("any", Get(key="k")) == {}
+    assert mine.hear(word) == {"early": {"ok": "two"}, "any": {"ok": [0]}}
+    assert mine.ask("me", Get(key="k", rank=2)) == {"me": {"ok": "two"}}
+    assert mine.ask("other", Get(key="nothing", timeout=2)) == {}
+    assert mine.late("other") == {"other": {"timeout": "get('nothing'): nobody shared it within 2 s"}}
+
+
+def test_the_own_value_is_there_at_once_for_who_asks_for_the_own_rank() -> None:
+    mine = sheet()
+    assert mine.ask("early", Get(key="k", rank=1, timeout=2)) == {}
+    assert mine.ask("me", Share(key="k", text="1.5")) == {"me": {"ok": None}, "early": {"ok": 1.5}}
+    assert mine.ask("any", Get(key="k")) == {}
+    assert mine.marks.shared == {"k": "1.5"}
+    assert mine.ask("late", Get(key="l", rank=2, timeout=2)) == {}
+    assert mine.late("late") == {"late": {"timeout": "get('l'): trainer 2 has not shared it within 2 s"}}
+
+
+def test_a_text_that_is_no_json_is_handed_on_as_it_is() -> None:
+    mine = sheet()
+    mine.hear(replace(WORD, shared={"0": {"k": "{", "deep": "[" * 50_000}}))
+    assert mine.ask("me", Get(key="k")) == {"me": {"ok": "{"}}
+    assert mine.ask("me", Get(key="deep")) == {"me": {"ok": "[" * 50_000}}
+
+
+@pytest.mark.parametrize("rank", [-1, 3, 10**30])
+def test_an_unknown_rank_is_refused(rank: int) -> None:
+    assert misuse(sheet(), Get(key="k", rank=rank)) == f"get('k', rank={rank}): the ranks are 0 to 2"
+
+
+def test_what_one_trainer_shares_is_limited_and_a_new_value_takes_the_olds_place() -> None:
+    mine = sheet()
+    most = Share(key="k", text="x" * (SHARED_BY_ONE - 7))
+    assert mine.ask("me", most) == OK
+    assert mine.ask("me", most) == OK
+    assert f"{SHARED_BY_ONE + 8} bytes" in misuse(mine, Share(key="l", text="1"))
+    assert mine.ask("me", Share(key="k", text="1")) == OK
+    assert mine.marks.shared == {"k": "1"}
+
+
+def test_what_all_share_is_limited_as_far_as_it_is_known_here() -> None:
+    mine = sheet()
+    mine.hear(replace(WORD, shared={"0": {"k": "x" * (SHARED_BY_ALL - 17)}, "1": {"old": "x" * 1000}}))
+    assert f"{SHARED_BY_ALL} is the limit" in misuse(mine, Share(key="k", text="1234"))
+    assert mine.ask("me", Share(key="k", text="123")) == OK
+
+
+def test_progress_shows_the_last_of_each_fact_and_not_too_many() -> None:
+    mine = sheet()
+    mine.ask("me", Progress(facts={"pass": 1, "loss": 0.5}))
+    assert mine.ask("me", Progress(facts={"loss": 0.25, "step": 7})) == OK
+    assert mine.marks.progress == {"pass": 1, "loss": 0.25, "step": 7}
+    mine.ask("me", Progress(facts={f"m{number}": number for number in range(FACTS)}))
+    assert len(mine.marks.progress) == FACTS
+
+
+def test_the_end_of_a_generation_answers_all_who_wait_and_all_who_come() -> None:
+    mine = sheet()
+    mine.ask("one", Barrier(name="b"))
+    mine.ask("two", Get(key="k"))
+    mine.ask("three", Share(key="k", text="1"))
+    assert mine.end("trainer 2 ended with 7") == {
+        "one": {"ended": "trainer 2 ended with 7"},
+        "two": {"ended": "trainer 2 ended with 7"},
+    }
+    assert mine.ask("me", Barrier(name="c")) == {"me": {"ended": "trainer 2 ended with 7"}}
+    assert mine.hear(replace(WORD, passed=("b",))) == {}
+    assert mine.marks == Marks(shared={"k": "1"})
+    assert mine.end("") == {}
+    assert mine.ask("me", Get(key="k", rank=1)) == {"me": {"ended": "the generation ended"}}
+
+
+def test_before_the_first_generation_nothing_can_be_asked() -> None:
+    assert Sheet[str]().ask("me", Barrier(name="b")) == {"me": {"ended": "no generation has begun"}}

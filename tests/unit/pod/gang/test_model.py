@@ -1,0 +1,135 @@
+"""The gang's protocol in a simulated world: every fault at every step, pairs of them, and whatever else chance finds.
+
+MODEL_EXAMPLES sets how many random histories are tried, and MODEL_ROUNDS how often all pairs are.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterable, Iterator, Sequence
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from launcher.pod.gang.protocol.leader import TRANSITIONS
+from launcher.pod.gang.protocol.messages import Stage
+from tests.support.gang_world.checks import Broken
+from tests.support.gang_world.faults import FAULTS, Fault, play
+from tests.support.gang_world.world import START, World
+
+EXAMPLES = int(os.environ.get("MODEL_EXAMPLES", "250"))
+ROUNDS = int(os.environ.get("MODEL_ROUNDS", "1"))
+SPANS = (6.0, 18.0, 2.0, 12.0, 22.0)
+LATER = (0.05, 3.0, 9.0, 0.7, 16.0, 1.5, 6.0)
+WHAT = sorted(FAULTS)
+
+
+@pytest.mark.parametrize("separated", [False, True])
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_an_undisturbed_gang_starts_once_and_is_done(size: int, recorded: bool, separated: bool) -> None:
+    world = play(World(size=size, recorded=recorded, separated=separated and size > 1), [])
+    assert [verdict.code for verdict in world.checks.verdicts] == [0] * size
+    assert list(world.checks.generations) == [1]
+    assert world.checks.first < START + 25
+
+
+def steps(size: int) -> list[float]:
+    """Return the moments in the life of an undisturbed gang at which something happens."""
+    world = play(World(size=size), [])
+    return sorted({round(float(line.split()[0]), 2) for line in world.story})
+
+
+def singles(size: int) -> Iterator[list[Fault]]:
+    """Return every fault of every pod at every step, just before it or at once after; the details change."""
+    for number, (what, slot, at) in enumerate(itertools.product(WHAT, range(size), steps(size))):
+        early = number % 2 * 0.05
+        yield [Fault(at=at - early, what=what, slot=slot, span=SPANS[number % len(SPANS)], detail=number % 24)]
+
+
+def pairs(size: int, turn: int) -> Iterator[list[Fault]]:
+    """Return every pair of faults of every two pods; moments and details change with each pair and each turn."""
+    moments = steps(size)
+    every = itertools.product(WHAT, WHAT, range(size), range(size))
+    for number, (one, other, here, there) in enumerate(every, start=turn * 7919):
+        at = moments[number % len(moments)]
+        span, soon = SPANS[number // 3 % len(SPANS)], SPANS[number % len(SPANS)]
+        yield [
+            Fault(at=at, what=one, slot=here, span=span, detail=number // 5 % 24),
+            Fault(at=at + LATER[number % len(LATER)], what=other, slot=there, span=soon, detail=number % 24),
+        ]
+
+
+def sweep(histories: Iterable[Sequence[Fault]], size: int, seed: int = 0) -> set[tuple[Stage, Stage]]:
+    """Play each history, and return the transitions that were seen."""
+    seen: set[tuple[Stage, Stage]] = set()
+    for number, faults in enumerate(histories, start=seed):
+        world = World(
+            size=size,
+            seed=number % 97,
+            stubborn=number % 2 == 0,
+            separated=number % 5 == 0,
+            eager=number % 3 > 0,
+            restarts=(6, 1, 6, 0, 2)[number % 5],
+        )
+        try:
+            seen |= play(world, faults).checks.stages
+        except Broken as broken:
+            pytest.fail(f"{broken}\n{faults}\n" + "\n".join(world.story))
+    return seen
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_any_fault_at_any_step_is_survived(size: int) -> None:
+    sweep(singles(size), size)
+
+
+@pytest.mark.parametrize("turn", range(ROUNDS))
+def test_any_two_faults_are_survived(turn: int) -> None:
+    sweep(pairs(2 + turn % 2, turn), 2 + turn % 2, seed=turn * 31)
+
+
+def asleep_and_overtaken() -> Iterator[list[Fault]]:
+    """Return how a gang sleeps, is replaced as a whole, and the new one fails early or late, or not at all."""
+    life = steps(2)
+    for first, second in itertools.product(life, (0.2, 0.5, 0.8, 1.1, 1.3, 1.5, 2.0, 4.0)):
+        yield [
+            Fault(at=first, what="freeze", slot=1, span=14.0),
+            Fault(at=first + 0.1, what="rack", span=0.5),
+            Fault(at=first + 0.1 + second, what="fail"),
+        ]
+
+
+def test_every_transition_happens() -> None:
+    assert sweep(asleep_and_overtaken(), 2) == set(TRANSITIONS)
+
+
+FAULT = st.builds(
+    Fault,
+    at=st.integers(0, 300).map(lambda tenths: tenths / 10),
+    what=st.sampled_from(WHAT),
+    slot=st.integers(0, 2),
+    span=st.sampled_from((0.5, 2.0, 6.0, 9.0, 12.0, 14.0, 18.0, 22.0)),
+    detail=st.integers(0, 23),
+)
+WORLDS = st.fixed_dictionaries(
+    {
+        "size": st.sampled_from((3, 2, 1)),
+        "seed": st.integers(0, 10_000),
+        "restarts": st.sampled_from((6, 2, 0)),
+        "recorded": st.booleans(),
+        "separated": st.booleans(),
+        "stubborn": st.booleans(),
+        "eager": st.booleans(),
+    }
+)
+
+
+@settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
+@given(WORLDS, st.lists(FAULT, min_size=1, max_size=4))
+def test_any_history_keeps_the_rules(facts: dict[str, int], faults: list[Fault]) -> None:
+    if facts["size"] == 1:
+        facts = facts | {"separated": False}
+    play(World(**facts), faults)  # type: ignore[arg-type]

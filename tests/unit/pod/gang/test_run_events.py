@@ -1,0 +1,69 @@
+"""What a leader's scribe notes of a gang's progress: each new pass, now and then a step, and the last of all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from launcher.pod.gang.protocol.member import Member
+from launcher.pod.gang.protocol.messages import Marks, Word
+from launcher.pod.gang.store.run_events import Scribe
+from tests.support.gang_world.views import ENDED, NOW, READY, RULES, TRAINING, heard, status
+
+
+class Story:
+    """A scribe beside one trainer's leader, and the progress that it noted."""
+
+    def __init__(self) -> None:
+        self.noted: list[dict[str, object]] = []
+        self._member = Member(status=status(1, known=1), rules=RULES)
+        self._scribe = Scribe(self._put, job="job")
+
+    def look(self, seconds: float, progress: Mapping[str, float], word: Word = TRAINING) -> None:
+        self._member.lead = replace(self._member.lead, word=word)
+        its = heard(replace(READY[1], marks=Marks(progress=progress)))
+        self._scribe.look(NOW + seconds, self._member, {"10.0.0.2": its})
+
+    def steps(self) -> list[object]:
+        return [facts["step"] for facts in self.noted]
+
+    def _put(self, event: str, **facts: object) -> None:
+        if event == "progress":
+            self.noted.append(facts)
+
+
+def test_progress_has_a_trainers_place_and_its_metrics_apart() -> None:
+    story = Story()
+    story.look(0, {"pass": 1, "step": 2, "cost": 0.5})
+    (noted,) = story.noted
+    where = {"generation": 1, "role": "trainer", "rank": None, "address": "10.0.0.2"}
+    assert noted == {**where, "pass": 1, "step": 2, "metrics": {"cost": 0.5}}
+
+
+def test_a_report_at_every_step_is_a_line_in_five_seconds() -> None:
+    story = Story()
+    for tick in range(60):
+        story.look(tick / 5, {"pass": 1, "step": tick})
+    assert story.steps() == [0, 25, 50]
+
+
+def test_a_new_pass_is_noted_at_once() -> None:
+    story = Story()
+    for step, number in enumerate((1, 1, 2, 2, 3)):
+        story.look(step / 5, {"pass": number, "step": step})
+    assert story.steps() == [0, 2, 4]
+
+
+def test_what_came_last_is_noted_when_its_time_comes_and_only_once() -> None:
+    story = Story()
+    for seconds in (0, 1, 4, 5, 6, 20):
+        story.look(seconds, {"step": min(seconds, 1)})
+    assert story.steps() == [0, 1]
+
+
+def test_what_came_last_is_noted_when_training_ends() -> None:
+    story = Story()
+    story.look(0, {"step": 0})
+    story.look(1, {"step": 1})
+    story.look(2, {"step": 1}, ENDED)
+    assert story.steps() == [0, 1]

@@ -1,0 +1,130 @@
+"""Runtimes: settings and roster in, argv and environment out."""
+
+from __future__ import annotations
+
+import pytest
+
+from launcher.pod.peers.roster import Peer, Roster, ordered
+from launcher.pod.programs.plan import Program, Resume, endpoint
+from launcher.pod.programs.runtimes import plan_for
+from launcher.pod.settings.nouns import Role
+from launcher.pod.settings.variables import read
+from tests.unit.pod.settings.test_variables import SEED
+
+# The flags that docker/start.sh gives, as the seeds' own did.
+START = (
+    *("--dot_period=10", "--log_period=50", "--num_passes=10", "--trainer_count=4", "--saving_period=1"),
+    *("--local=0", "--use_gpu=0", "--config=./trainer_config.py", "--ports_num_for_sparse=2"),
+)
+# The command line that the seed's own train.log shows for rank 0.
+PRINTED = """
+    --nics=eth0 --port=7164
+    --ports_num=2 --comment=paddle_process_by_paddle
+    --pservers=192.168.129.66,192.168.223.143,192.168.129.71
+    --ports_num_for_sparse=2 --config=./trainer_config.py
+    --trainer_count=4 --num_passes=10 --use_gpu=0
+    --log_period=50 --dot_period=10 --saving_period=1
+    --local=0 --trainer_id=0
+    --save_dir=/home/jobpath/paddle-cluster-job/output
+"""
+ADDRESSES = ("192.168.129.66", "192.168.223.143", "192.168.129.71")
+
+
+def roster(me: int, role: Role = Role.NODE, addresses: tuple[str, ...] = ADDRESSES) -> Roster:
+    peers = ordered(Peer(address=address) for address in addresses)
+    return Roster(pservers=peers, trainers=peers, me=peers[me], role=role)
+
+
+def programs(
+    me: int = 0, *arguments: str, resume: Resume | None = None, role: Role = Role.NODE, **environ: str
+) -> dict[str, Program]:
+    apart = {} if role is Role.NODE else {"LAUNCHER_ROLE": str(role), "PSERVERS": "3", "TRAINERS": "3"}
+    settings = read(SEED | apart | environ, arguments or START)
+    return {program.log: program for program in plan_for(settings, roster(me, role), resume).programs}
+
+
+@pytest.mark.parametrize("rank", [0, 1, 2])
+def test_the_v1_trainer_has_the_flags_that_the_seed_printed(rank: int) -> None:
+    """Its --pservers aside, which is in rank order here, and --num_gradient_servers, which the seed's text adds."""
+    argv = programs(rank)["train.log"].argv
+    expected = set(PRINTED.split()) - {"--pservers=" + ",".join(ADDRESSES), "--trainer_id=0"}
+    expected |= {
+        "--pservers=192.168.129.66,192.168.129.71,192.168.223.143",
+        "--num_gradient_servers=3",
+        f"--trainer_id={rank}",
+    }
+    assert argv[:2] == ("paddle", "train")
+    assert set(argv[2:]) == expected
+    assert len(argv[2:]) == len(expected)
+
+
+def test_the_v1_pserver_has_the_seeds_flags() -> None:
+    pserver = programs()["server.log"]
+    assert pserver.argv == (
+        *("paddle", "pserver", "--nics=eth0", "--port=7164", "--ports_num=2", "--ports_num_for_sparse=2"),
+        *("--num_gradient_servers=3", "--comment=paddle_process_by_paddle"),
+    )
+    assert (pserver.role, pserver.rank, pserver.name) == (Role.PSERVER, 0, "pserver 0")
+
+
+def test_a_v1_trainer_is_one_of_many_even_where_nobody_says_so() -> None:
+    argv = programs(0, "--config=c.py", TRAINER_COUNT="8")["train.log"].argv
+    assert {"--local=0", "--ports_num_for_sparse=2", "--trainer_count=8"} <= set(argv)
+    assert "--trainer_count" not in " ".join(programs(0, "--config=c.py")["train.log"].argv)
+
+
+def test_start_pass_is_said_only_when_resuming() -> None:
+    assert not any("start_pass" in word for word in programs()["train.log"].argv)
+    resumed = programs(0, *START, "--start_pass=1", resume=Resume(start_pass=4, directory="/o/pass-00003"))
+    assert [word for word in resumed["train.log"].argv if "start_pass" in word] == ["--start_pass=4"]
+    assert "--start_pass=1" in programs(0, *START, "--start_pass=1")["train.log"].argv
+
+
+def test_every_trainer_reads_who_it_is_by_the_seeds_names() -> None:
+    env = programs(1)["train.log"].env
+    assert env["TRAINER_ID"] == env["PADDLE_INIT_TRAINER_ID"] == "1"
+    assert env["TRAINERS"] == env["PADDLE_INIT_NUM_GRADIENT_SERVERS"] == "3"
+    assert env["PADDLE_INIT_PSERVERS"] == "192.168.129.66,192.168.129.71,192.168.223.143"
+
+
+def test_fleet_tells_each_part_what_it_plays() -> None:
+    both = programs(2, "--passes=3", "--", "python", "t.py")
+    server, trainer = both["server.log"], both["train.log"]
+    assert server.argv == trainer.argv == ("python", "t.py", "--passes=3")
+    listed = "192.168.129.66:7164,192.168.129.71:7164,192.168.223.143:7164"
+    for program in (server, trainer):
+        assert program.env["PADDLE_PSERVERS_IP_PORT_LIST"] == listed
+        assert program.env["PADDLE_TRAINERS_NUM"] == "3"
+        assert f"{program.env['POD_IP']}:{program.env['PADDLE_PORT']}" == listed.split(",")[2]
+    assert (server.env["TRAINING_ROLE"], trainer.env["TRAINING_ROLE"]) == ("PSERVER", "TRAINER")
+    assert trainer.env["PADDLE_TRAINER_ID"] == "2"
+    assert "PADDLE_TRAINER_ID" not in server.env
+
+
+def test_resuming_is_told_by_the_environment_where_there_is_no_flag_for_it() -> None:
+    resume = Resume(start_pass=4, directory="/o/pass-00003")
+    for runtime in ("fleet", "env"):
+        env = programs(0, "--", "python", resume=resume, LAUNCHER_RUNTIME=runtime)["train.log"].env
+        assert (env["LAUNCHER_RESUME_DIR"], env["LAUNCHER_START_PASS"]) == ("/o/pass-00003", "4")
+
+
+def test_env_gives_what_torch_and_its_like_read() -> None:
+    only = programs(1, "--", "python", "t.py", LAUNCHER_RUNTIME="env")
+    assert list(only) == ["train.log"]
+    env = only["train.log"].env
+    assert (env["RANK"], env["WORLD_SIZE"], env["LOCAL_RANK"]) == ("1", "3", "0")
+    assert (env["MASTER_ADDR"], env["MASTER_PORT"]) == ("192.168.129.66", "7164")
+    assert env["TRAINER_ID"] == "1"
+
+
+def test_a_role_of_its_own_runs_only_that() -> None:
+    assert list(programs(1, "--num_passes=1", role=Role.PSERVER)) == ["server.log"]
+    assert list(programs(1, role=Role.TRAINER)) == ["train.log"]
+    pserver = programs(1, "--", "python", role=Role.PSERVER)["server.log"]
+    assert "TRAINER_ID" not in pserver.env
+    assert pserver.env["TRAINERS"] == "3"
+
+
+def test_an_ipv6_endpoint_has_brackets() -> None:
+    assert endpoint("fd00::1", 7164) == "[fd00::1]:7164"
+    assert endpoint("10.0.0.1", 7164) == "10.0.0.1:7164"

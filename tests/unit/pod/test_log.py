@@ -1,0 +1,111 @@
+"""The launcher's own words."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from launcher.pod.log import teller
+from launcher.pod.settings.masking import masked
+
+NAMES = (
+    "password",
+    "db-password",
+    "passwd",
+    "PASSPHRASE_OR_PASSWORD",
+    "pwd",
+    "token",
+    "auth_token",
+    "api_key",
+    "api-key",
+    "apikey",
+    "access-key",
+    "private_key_text",
+    "client_secret",
+    "credentials",
+)
+
+
+def told(event: str, *, terminal: bool = False, **facts: object) -> str:
+    out: list[bytes] = []
+    teller(out.append, terminal=terminal)(event, **facts)
+    (line,) = out
+    return line.decode()
+
+
+def test_an_event_is_one_line_of_json_time_first_then_its_name_then_its_facts() -> None:
+    line = told("child_exited", child="trainer 0", code=3)
+    assert line.endswith("}\n")
+    facts = json.loads(line)
+    assert list(facts) == ["timestamp", "event", "child", "code"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z", facts["timestamp"])
+    assert (facts["event"], facts["child"], facts["code"]) == ("child_exited", "trainer 0", 3)
+
+
+@pytest.mark.parametrize("fact", ["two\nlines", "\udcff", "界", object, b"\xff", "\0\x1b[31m"])
+def test_whatever_a_fact_is_its_event_stays_one_line_of_json(fact: object) -> None:
+    line = told("odd", fact=fact)
+    assert line.count("\n") == 1
+    assert "fact" in json.loads(line)
+
+
+def test_before_a_terminal_an_event_is_for_people(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    line = told("child_exited", terminal=True, code=3)
+    assert "child_exited" in line
+    assert "\x1b[" in line
+    assert not line.startswith("{")
+
+
+def test_no_color_is_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[" not in told("child_exited", terminal=True)
+
+
+def test_other_people_s_facts_may_be_called_anything() -> None:
+    assert json.loads(told("odd", timestamp="mine", level="low"))["level"] == "low"
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("dashes", ["-", "--"])
+def test_the_value_of_a_flag_named_like_a_secret_is_never_shown(name: str, dashes: str) -> None:
+    flag = f"{dashes}{name}"
+    assert masked(["run", f"{flag}=hush", "last"]) == ["run", f"{flag}=***", "last"]
+    assert masked(["run", flag, "hush", "last"]) == ["run", flag, "***", "last"]
+    assert masked(["sh", "-c", f"run {flag} hush --lr=1"]) == ["sh", "-c", f"run {flag} ***"]
+    assert masked(["sh", "-c", f"run --lr=1 {flag}='hush\nhush'"]) == ["sh", "-c", f"run --lr=1 {flag}=***"]
+
+
+def test_everything_else_is_shown_as_it_is() -> None:
+    argv = ["python", "train.py", "--lr=0.1", "--config=./a=b.py", "-x", "", "a b", "pass"]
+    assert masked(argv) == argv
+
+
+def test_a_secret_flag_at_the_end_hides_nothing() -> None:
+    assert masked(["run", "--token"]) == ["run", "--token"]
+
+
+words = st.text(alphabet="ab-=_ \n", max_size=8)
+
+
+@given(
+    st.lists(words, max_size=4),
+    st.sampled_from(NAMES),
+    st.sampled_from(["=", " ", None]),
+    st.lists(words, max_size=4),
+)
+def test_a_secret_is_hidden_whatever_stands_around_it(
+    before: list[str], name: str, joint: str | None, after: list[str]
+) -> None:
+    said = [f"--{name}", "HUSH"] if joint is None else [f"--{name}{joint}HUSH"]
+    assert "HUSH" not in " ".join(masked([*before, *said, *after]))
+
+
+def test_a_long_word_is_looked_through_in_no_time() -> None:
+    """With the square of its length it would be half a minute, and TERM would wait for it."""
+    long = "--conf=" + "A-b_" * 50_000
+    assert masked([long, "-" * 20_000, "x" + "--a" * 20_000]) == [long, "-" * 20_000, "x" + "--a" * 20_000]

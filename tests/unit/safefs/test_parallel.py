@@ -1,0 +1,113 @@
+"""Hands: one after the other on a local disk, side by side where each waits, and always in order."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import pytest
+
+from launcher.safefs import parallel as hands_module
+from launcher.safefs.parallel import FLYING, LATE, SIDE_BY_SIDE, WAITED, Hands
+
+
+class Works:
+    """Works that say their number, a while later, and who is at it meanwhile."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.begun = self.ended = self.most = 0
+        self._lock = threading.Lock()
+
+    def __call__(self, number: int) -> int:
+        with self._lock:
+            self.begun += 1
+            self.most = max(self.most, self.begun - self.ended)
+        time.sleep(self.seconds)
+        with self._lock:
+            self.ended += 1
+        return number
+
+    def asked_for(self, count: int) -> Iterator[Callable[[], int]]:
+        return (partial(self, number) for number in range(count))
+
+
+def test_what_is_quick_is_done_one_after_the_other() -> None:
+    with Hands() as hands:
+        assert list(hands.each(partial(int, number) for number in range(5000))) == list(range(5000))
+        assert not hands.side_by_side
+
+
+def test_what_waits_is_done_side_by_side_from_then_on() -> None:
+    works = Works(WAITED * 5)
+    with Hands() as hands:
+        assert list(hands.each(works.asked_for(LATE - 1))) == list(range(LATE - 1))
+        assert (hands.side_by_side, works.most) == (False, 1)
+        assert list(hands.each(works.asked_for(500))) == list(range(500))
+        assert hands.side_by_side
+        assert 1 < works.most <= SIDE_BY_SIDE
+
+
+def test_no_more_is_asked_for_than_may_be_held() -> None:
+    asked = 0
+
+    def asking() -> Iterator[Callable[[], int]]:
+        nonlocal asked
+        for work in works.asked_for(1000):
+            asked += 1
+            yield work
+
+    works = Works(WAITED * 5)
+    with Hands() as hands:
+        for number in hands.each(asking()):
+            assert asked <= number + FLYING + 2
+    assert asked == 1000
+
+
+def test_a_failure_comes_up_at_its_place_when_all_that_was_begun_has_ended() -> None:
+    works = Works(WAITED * 5)
+
+    def asking() -> Iterator[Callable[[], int]]:
+        yield from works.asked_for(100)
+        yield partial(int, "no number")
+        yield from works.asked_for(100)
+
+    got: list[int] = []
+    with Hands() as hands:
+        with pytest.raises(ValueError, match="no number"):
+            got.extend(hands.each(asking()))
+        assert hands.side_by_side
+        assert works.begun == works.ended
+    assert works.begun < 200
+    assert got == list(range(100))
+
+
+def test_what_hangs_holds_nobody_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a volume that is gone: whoever is interrupted still has to tidy up elsewhere."""
+    monkeypatch.setattr(hands_module, "PATIENCE", 0.2)
+    forever = threading.Event()
+
+    def asking() -> Iterator[Callable[[], object]]:
+        yield from works.asked_for(100)
+        yield from itertools.repeat(forever.wait, SIDE_BY_SIDE)
+        raise KeyboardInterrupt
+
+    works = Works(WAITED * 5)
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), Hands() as hands:
+        for _ in hands.each(asking()):
+            pass
+    assert time.monotonic() - begun < 5
+    forever.set()
+
+
+def test_who_stops_asking_waits_for_what_was_begun() -> None:
+    works = Works(WAITED * 5)
+    with Hands() as hands:
+        for number in hands.each(works.asked_for(1000)):
+            if number == 50:
+                break
+    assert works.begun == works.ended < 1000
