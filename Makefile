@@ -41,8 +41,8 @@ check: $(READY) ## types, lint, format
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 
-bench: $(READY) ## ours against the peers, in one run, as a table
-	@$(BIN)/python -m bench
+bench: $(READY) ## ours beside the peers as a table; ROWS="start stop": these alone; AGAINST=COMMIT: beside that commit's
+	@$(BIN)/python -m bench $(ROWS) $(if $(AGAINST),--against $(AGAINST))
 
 setup: $(READY) ## the virtual environment alone, with locked versions
 

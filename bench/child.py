@@ -2,7 +2,8 @@
 
 flood SIZE: lines of 100 bytes. tick NUMBER: a line with the time each 10 ms. fall BELL: as a pserver, ring when
 told to end; as a trainer, once it is allowed to, ring and exit with 7. crew BELL LEAVE RANK: ring when it runs and
-when it is told to end, and say who; the trainer of this rank, once it is allowed to, falls.
+when it is told to end, and say who; the trainer of this rank, once it is allowed to, falls. report BELL ALLOWED:
+ring, and as a trainer tell at every step how far it is, while that file is there; its Python must find the launcher.
 
 A pserver serves, since no trainer starts before it does.
 """
@@ -71,6 +72,20 @@ def crew(bell: str, leave: str, rank: str) -> None:
         os._exit(7)
     signal.sigwait({signal.SIGTERM})
     ring(bell, b" told" + who)
+
+
+def report(bell: str, allowed: str) -> None:
+    """Be a trainer of a hundred steps a second that tells its progress at each, as long as it is allowed to."""
+    door = serve()
+    ring(bell)
+    if door:
+        signal.pause()
+    from launcher import here
+
+    for step in range(sys.maxsize):
+        if os.path.exists(allowed):  # noqa: PTH110  # as above
+            here.progress(pass_=0, step=step, cost=1 / (step + 1))
+        time.sleep(PAUSE)
 
 
 def serve() -> socket.socket | None:

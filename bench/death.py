@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bench.lives import CHILD, START_PADDLE, Ground, as_process_one, job, program, where
+from bench.lives import CHILD, Ground, as_process_one, job, program, where
 from bench.processes import Bell, bell, running
-from bench.rows import Measure, Row, Values, in_turns, rows
+from bench.rows import Measure, Row, Values, rows
 
 GOAL = 10
 ROUNDS = 15
@@ -21,14 +21,12 @@ def death(ground: Ground) -> tuple[Row, ...]:
     os.mkfifo(leave)
     with bell(ground.directory) as hung:
         words = (*CHILD, "fall", str(hung.path), str(leave))
-        measures: dict[str, Measure] = {
-            "ours": lambda: _fallen(
-                (*as_process_one(ground), START_PADDLE, "--", *words), job(ground, runtime="fleet"), hung, leave
-            )
-        }
+        pod = (*as_process_one(ground), *ground.ours, "--", *words)
+        ours: dict[str, Measure] = {"ours": lambda: _fallen(pod, job(ground, runtime="fleet"), hung, leave)}
+        peers: dict[str, Measure] = {}
         if argv := _honcho(ground, words):
-            measures[HONCHO] = lambda: _fallen(argv, {}, hung, leave)
-        figures = in_turns(measures, ground.rounds(ROUNDS), ground.progress)
+            peers[HONCHO] = lambda: _fallen(argv, {}, hung, leave)
+        figures = ground.in_turns(ours, peers, ROUNDS)
     what = f"a trainer's death -> its pserver has TERM, {where(ground)}"
     return rows(Row(what=what, unit="ms", ours=None, against="", goal=GOAL), "ms", figures, (HONCHO,))
 

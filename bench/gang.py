@@ -10,9 +10,9 @@ from pathlib import Path
 
 from bench.gang_peers import PADDLE, TORCHRUN, heard, peers
 from bench.idle import so_far
-from bench.lives import CHILD, START_PADDLE, Ground, as_process_one, job, where
+from bench.lives import CHILD, Ground, as_process_one, job, where
 from bench.processes import Bell, Life, bell, running
-from bench.rows import Figure, Figures, Measure, Row, Values, in_turns, rows
+from bench.rows import Figure, Figures, Measure, Row, Values, rows
 
 OWN_GOAL, OTHERS_GOAL, RESTART_GOAL = 10, 50, 250
 ROUNDS = 12
@@ -29,12 +29,11 @@ def gang(ground: Ground) -> tuple[Row, ...]:
     leave = ground.directory / "leave"
     os.mkfifo(leave)
     with bell(ground.directory) as hung:
-        measures: dict[str, Measure] = {
+        ours: dict[str, Measure] = {
             "ours": lambda: _fallen(ground, hung, leave),
             ALONE: lambda: _alone(hung, leave),
         }
-        measures |= peers(ground.directory, hung, leave, str(FALLS))
-        figures = in_turns(measures, ground.rounds(ROUNDS), ground.progress)
+        figures = ground.in_turns(ours, peers(ground.directory, hung, leave, str(FALLS)), ROUNDS)
         quiet = _idle(ground, hung, leave)
     return (*_rows(ground, figures), *quiet)
 
@@ -123,5 +122,5 @@ def started(ground: Ground, command: Sequence[str]) -> Iterator[list[Life]]:
                 "LAUNCHER_MAX_RESTARTS": "1",
                 "CONF_PADDLE_GRADIENT_NUM": str(PODS),
             }
-            lives.append(stack.enter_context(running((*as_process_one(ground), START_PADDLE, "--", *command), env)))
+            lives.append(stack.enter_context(running((*as_process_one(ground), *ground.ours, "--", *command), env)))
         yield lives

@@ -6,7 +6,7 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from bench.lives import INIT, START_PADDLE, Ground, job, ringing, supervisord, tini
+from bench.lives import Ground, init, job, ringing, supervisord, tini
 from bench.processes import Bell, Life, Unheard, bell, running
 from bench.rows import Figure, Figures, Row, rows
 
@@ -42,12 +42,12 @@ def idle(ground: Ground) -> tuple[Row, ...]:
 def _lives(ground: Ground, hung: Bell, stack: ExitStack) -> dict[str, Life]:
     child = ringing(hung.path)
     lives = {
-        "ours": stack.enter_context(running((START_PADDLE, "--", *child), INIT)),
-        "job": stack.enter_context(running((START_PADDLE, "--", *child), job(ground))),
+        "ours": stack.enter_context(running((*ground.ours, "--", *child), init(ground))),
+        "job": stack.enter_context(running((*ground.ours, "--", *child), job(ground))),
     }
-    if path := tini():
+    if (path := tini()) and not ground.tree:
         lives[TINI] = stack.enter_context(running((path, "-s", "--", *child)))
-    if argv := supervisord(ground, hung.path):
+    if (argv := supervisord(ground, hung.path)) and not ground.tree:
         lives[SUPERVISORD] = stack.enter_context(running(argv))
     for _ in lives:
         hung.hear()

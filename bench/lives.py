@@ -5,16 +5,16 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from bench.processes import AS_PROCESS_ONE
+from bench.rows import Figures, Measure, in_turns
 
 START_PADDLE = str(Path(sys.executable).parent / "start_paddle")
 CHILD = (sys.executable, "-I", "-S", str(Path(__file__).with_name("child.py")))
-INIT = {"LAUNCHER_PEERS": "self"}
 BUILD = Path(__file__).parent.parent / "build" / "bench"
 # Peers that are Python programs, with the versions that the table speaks of.
 PROGRAMS = {"supervisord": "supervisor==4.3.0", "honcho": "honcho==2.0.0"}
@@ -23,21 +23,46 @@ MINUTES = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
-    """Where a benchmark runs: a directory of its own, how thorough it is, who hears how far it is."""
+    """Where a benchmark runs: a directory of its own, how thorough it is, who hears how far it is.
+
+    With a `tree`, that tree's launcher is measured, once and without peers, by the address that every version has.
+    """
 
     directory: Path
     quick: bool
     root: bool
     progress: Callable[[str], None]
+    tree: Path | None = None
+
+    @property
+    def ours(self) -> tuple[str, ...]:
+        """The words that start our launcher."""
+        return (sys.executable, "-m", "launcher.pod") if self.tree else (START_PADDLE,)
+
+    @property
+    def env(self) -> dict[str, str]:
+        """The variables by which Python finds our launcher: before what is installed, and never in its directory."""
+        return {"PYTHONPATH": str(self.tree), "PYTHONSAFEPATH": "1"} if self.tree else {}
 
     def rounds(self, thorough: int, quick: int = 3) -> int:
         """Return how many rounds to measure."""
-        return quick if self.quick else thorough
+        return 1 if self.tree else quick if self.quick else thorough
+
+    def in_turns(self, ours: Mapping[str, Measure], peers: Mapping[str, Measure], rounds: int) -> Figures:
+        """Measure ours and the peers in turns and return each one's figures."""
+        if self.tree:
+            return in_turns(ours, 1, self.progress, before=0)
+        return in_turns({**ours, **peers}, self.rounds(rounds), self.progress)
 
 
 def ringing(bell: Path) -> tuple[str, ...]:
     """Return a child that rings at once and then sleeps; the shell is the lightest that any machine has."""
     return ("sh", "-c", 'echo > "$0"; exec sleep 1000', str(bell))
+
+
+def init(ground: Ground) -> dict[str, str]:
+    """Return the settings of a launcher that is an init alone."""
+    return {"LAUNCHER_PEERS": "self", **ground.env}
 
 
 def job(ground: Ground, *, runtime: str = "env", pods: int = 1) -> dict[str, str]:
@@ -53,6 +78,7 @@ def job(ground: Ground, *, runtime: str = "env", pods: int = 1) -> dict[str, str
         "LAUNCHER_PEERS": "static:" + ",".join(f"127.0.1.{number}" for number in range(1, pods + 1)),
         "POD_IP": "127.0.1.1",
         "LAUNCHER_MAX_RESTARTS": "0",
+        **ground.env,
     }
 
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from bench.cluster import Cluster, cluster
-from bench.lives import START_PADDLE, Ground, ringing
+from bench.lives import Ground, ringing
 from bench.processes import AS_PROCESS_ONE, PATIENCE, Bell, Unheard, bell, running
-from bench.rows import Figure, Figures, Measure, Row, Values, in_turns, rows
+from bench.rows import Figure, Figures, Measure, Row, Values, rows
 from bench.start import python, started
 from tests.support.pods import pod
 
@@ -34,13 +34,12 @@ def meet(ground: Ground) -> tuple[Row, ...]:
 
 
 def _one(ground: Ground, made: Cluster, hung: Bell) -> tuple[Row, ...]:
-    argv = (*made.inside, START_PADDLE, "--", *ringing(hung.path))
+    argv = (*made.inside, *ground.ours, "--", *ringing(hung.path))
     made.api.put(pod(socket.gethostname(), ADDRESSES[0]))
-    measures: dict[str, Measure] = {
-        "ours": lambda: started(argv, made.pod(ground, ADDRESSES[0], 1), hung),
-        CLIENT: lambda: started((*AS_PROCESS_ONE, *python(hung, "import kubernetes.client")), {}, hung),
-    }
-    figures = in_turns(measures, ground.rounds(ROUNDS), ground.progress)
+    client = (*AS_PROCESS_ONE, *python(hung, "import kubernetes.client"))
+    ours: dict[str, Measure] = {"ours": lambda: started(argv, made.pod(ground, ADDRESSES[0], 1), hung)}
+    peers: dict[str, Measure] = {CLIENT: lambda: started(client, {}, hung)}
+    figures = ground.in_turns(ours, peers, ROUNDS)
     made.api.remove(socket.gethostname())
     name = "a job's pod, peers by the API, as process 1"
     time = Row(what=f"{name}: start to the trainer's exec", unit="ms", ours=None, against="", goal=START_GOAL)
@@ -54,11 +53,11 @@ def _one(ground: Ground, made: Cluster, hung: Bell) -> tuple[Row, ...]:
 
 
 def _three(ground: Ground, made: Cluster, hung: Bell) -> tuple[Row, ...]:
-    measures: dict[str, Measure] = {
+    ours: dict[str, Measure] = {
         "ours": lambda: _met(ground, made, hung, waiting=3),
         "late": lambda: _met(ground, made, hung, waiting=2),
     }
-    figures = in_turns(measures, ground.rounds(ROUNDS), ground.progress)
+    figures = ground.in_turns(ours, {}, ROUNDS)
     constructed: Figures = {LOOP: {"ms": Figure.by_construction(LOOP_MS)}}
     told = Row(what=TITLE, unit="ms", ours=None, against="", goal=MEET_GOAL)
     late = Row(what="the same, the last launcher's own start included", unit="ms", ours=None, against="")
@@ -70,7 +69,7 @@ def _three(ground: Ground, made: Cluster, hung: Bell) -> tuple[Row, ...]:
 
 def _met(ground: Ground, made: Cluster, hung: Bell, *, waiting: int) -> Values:
     """Let so many launchers wait, then let the last pod run, and return how long until all trainers do."""
-    argv = (*made.inside, START_PADDLE, "--", *ringing(hung.path))
+    argv = (*made.inside, *ground.ours, "--", *ringing(hung.path))
     with ExitStack() as stack, _pods(made, ADDRESSES[:-1]):
         before = len(made.api.asked("watch"))
         for address in ADDRESSES[:waiting]:

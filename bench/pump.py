@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bench.child import LINE
-from bench.lives import CHILD, START_PADDLE, Ground, job
+from bench.lives import CHILD, Ground, job
 from bench.processes import Life, Unheard, running
-from bench.rows import Measure, Row, Values, in_turns, rows
+from bench.rows import Measure, Row, Values, rows
 
 RATE_GOAL, LATE_GOAL = 200, 1
 ROUNDS = 5
@@ -29,12 +29,9 @@ def pump(ground: Ground) -> tuple[Row, ...]:
 
 def _throughput(ground: Ground) -> tuple[Row, ...]:
     size = (256 if ground.quick else 1024) * 1024 * 1024 // len(LINE) // 2 * len(LINE) * 2
-    measures: dict[str, Measure] = {
-        "ours": lambda: _one(ground, size),
-        "two": lambda: _two(ground, size),
-        TEE: lambda: _tee(ground, size),
-    }
-    figures = in_turns(measures, ground.rounds(ROUNDS), ground.progress)
+    ours: dict[str, Measure] = {"ours": lambda: _one(ground, size), "two": lambda: _two(ground, size)}
+    peers: dict[str, Measure] = {TEE: lambda: _tee(ground, size)}
+    figures = ground.in_turns(ours, peers, ROUNDS)
     unit = Row(what="", unit="MB/s", ours=None, against="", goal=RATE_GOAL, more=True)
     kinds = {
         "ours": "output to a log and stdout, one child, no prefix",
@@ -48,7 +45,7 @@ def _throughput(ground: Ground) -> tuple[Row, ...]:
 
 
 def _one(ground: Ground, size: int) -> Values:
-    argv = (START_PADDLE, "--", *CHILD, "flood", str(size))
+    argv = (*ground.ours, "--", *CHILD, "flood", str(size))
     with running(argv, job(ground), output=subprocess.PIPE) as life:
         return _drained(life, ground, size=size, shown=size)
 
@@ -57,7 +54,7 @@ def _two(ground: Ground, size: int) -> Values:
     """Let a pserver and a trainer write half each, side by side."""
     meeting = ground.directory / "meeting"
     os.mkfifo(meeting)
-    argv = (START_PADDLE, "--", *CHILD, "flood", str(size // 2), str(meeting))
+    argv = (*ground.ours, "--", *CHILD, "flood", str(size // 2), str(meeting))
     marks = size // 2 // len(LINE) * len("[pserver 0] " + "[trainer 0] ")
     try:
         with running(argv, job(ground, runtime="fleet"), output=subprocess.PIPE) as life:
@@ -99,11 +96,9 @@ def _lateness(ground: Ground) -> tuple[Row, ...]:
     lines = 200 if ground.quick else 500
     tick = (*CHILD, "tick", str(lines))
     log = ground.directory / "tee.log"
-    measures: dict[str, Measure] = {
-        "ours": lambda: _late((START_PADDLE, "--", *tick), job(ground)),
-        TEE: lambda: _late(("sh", "-c", PIPELINE, str(log), *tick), {}),
-    }
-    figures = in_turns(measures, ground.rounds(ROUNDS), ground.progress)
+    ours: dict[str, Measure] = {"ours": lambda: _late((*ground.ours, "--", *tick), job(ground))}
+    peers: dict[str, Measure] = {TEE: lambda: _late(("sh", "-c", PIPELINE, str(log), *tick), {})}
+    figures = ground.in_turns(ours, peers, ROUNDS)
     middle = Row(what="a line's way to stdout, median", unit="ms", ours=None, against="", goal=LATE_GOAL)
     slow = Row(what="a line's way to stdout, 99th percentile", unit="ms", ours=None, against="")
     return (*rows(middle, "median", figures, (TEE,)), *rows(slow, "slow", figures, (TEE,)))

@@ -77,14 +77,16 @@ def rows(row: Row, key: str, figures: Figures, peers: Sequence[str]) -> tuple[Ro
     )
 
 
-def in_turns(measures: Mapping[str, Measure], rounds: int, progress: Callable[[str], None]) -> Figures:
-    """Measure all in turns (A B A B ...), after one turn that does not count, and return each one's figures."""
+def in_turns(
+    measures: Mapping[str, Measure], rounds: int, progress: Callable[[str], None], *, before: int = 1
+) -> Figures:
+    """Measure all in turns (A B A B ...), after turns that do not count, and return each one's figures."""
     taken: dict[str, list[Values]] = {name: [] for name in measures}
-    for number in range(rounds + 1):
+    for number in range(1 - before, rounds + 1):
         for name, measure in measures.items():
             progress(f"round {number} of {rounds}: {name}")
             values = measure()
-            if number:
+            if number > 0:
                 taken[name].append(values)
     return {
         name: {key: Figure.of([values[key] for values in several]) for key in several[0]}

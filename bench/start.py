@@ -9,9 +9,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 
-from bench.lives import INIT, START_PADDLE, Ground, as_process_one, job, ringing, tini, where
+from bench.lives import Ground, as_process_one, init, job, ringing, tini, where
 from bench.processes import AS_PROCESS_ONE, Bell, bell, memory, running
-from bench.rows import Measure, Row, Values, in_turns, rows
+from bench.rows import Measure, Row, Values, rows
 
 START_GOAL, MEMORY_GOAL = 150, 30
 ROUNDS = 15
@@ -47,14 +47,12 @@ def python(hung: Bell, first: str = "pass") -> tuple[str, ...]:
 
 def _init(ground: Ground, hung: Bell, before: Sequence[str]) -> tuple[Row, ...]:
     child = ringing(hung.path)
-    measures: dict[str, Measure] = {
-        "ours": lambda: started((*before, START_PADDLE, "--", *child), INIT, hung),
-        NOTHING: lambda: started((*before, *child), {}, hung),
-    }
+    ours: dict[str, Measure] = {"ours": lambda: started((*before, *ground.ours, "--", *child), init(ground), hung)}
+    peers: dict[str, Measure] = {NOTHING: lambda: started((*before, *child), {}, hung)}
     if path := tini():
         orphans = () if before else ("-s",)
-        measures[TINI] = lambda: started((*before, path, *orphans, "--", *child), {}, hung)
-    figures = in_turns(measures, ground.rounds(ROUNDS), ground.progress)
+        peers[TINI] = lambda: started((*before, path, *orphans, "--", *child), {}, hung)
+    figures = ground.in_turns(ours, peers, ROUNDS)
     name = "init as process 1" if before else "init as an ordinary process"
     time = Row(what=f"{name}: start to the child's exec", unit="ms", ours=None, against="", goal=START_GOAL)
     now = Row(what=f"{name}: memory while idle (RSS)", unit="MB", ours=None, against="", goal=MEMORY_GOAL)
@@ -68,12 +66,10 @@ def _init(ground: Ground, hung: Bell, before: Sequence[str]) -> tuple[Row, ...]:
 
 def _job(ground: Ground, hung: Bell) -> tuple[Row, ...]:
     before = as_process_one(ground)
-    argv = (*before, START_PADDLE, "--", *ringing(hung.path))
-    measures: dict[str, Measure] = {
-        "ours": lambda: started(argv, job(ground), hung),
-        PYTHON: lambda: started((*before, *python(hung)), {}, hung),
-    }
-    figures = in_turns(measures, ground.rounds(ROUNDS), ground.progress)
+    argv = (*before, *ground.ours, "--", *ringing(hung.path))
+    ours: dict[str, Measure] = {"ours": lambda: started(argv, job(ground), hung)}
+    peers: dict[str, Measure] = {PYTHON: lambda: started((*before, *python(hung)), {}, hung)}
+    figures = ground.in_turns(ours, peers, ROUNDS)
     name = f"a job's pod, peers listed, {where(ground)}"
     time = Row(what=f"{name}: start to the trainer's exec", unit="ms", ours=None, against="", goal=START_GOAL)
     now = Row(what=f"{name}: memory while training (RSS)", unit="MB", ours=None, against="", goal=MEMORY_GOAL)

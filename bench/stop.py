@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 
-from bench.lives import INIT, START_PADDLE, Ground, job, ringing, supervisord, tini
+from bench.lives import Ground, init, job, ringing, supervisord, tini
 from bench.processes import AS_PROCESS_ONE, Bell, bell, running
-from bench.rows import Measure, Row, Values, in_turns, rows
+from bench.rows import Measure, Row, Values, rows
 
 GOAL = 10
 ROUNDS = 15
@@ -24,42 +24,42 @@ def stop(ground: Ground) -> tuple[Row, ...]:
 
 def _ordinary(ground: Ground, hung: Bell) -> tuple[Row, ...]:
     child = ringing(hung.path)
-    ours = (START_PADDLE, "--", *child)
-    measures: dict[str, Measure] = {
-        "ours": lambda: _stopped(ours, INIT, hung),
-        "job": lambda: _stopped(ours, job(ground), hung),
-    }
+    peers: dict[str, Measure] = {}
     if path := tini():
-        measures[TINI] = lambda: _stopped((path, "-s", "--", *child), {}, hung)
+        peers[TINI] = lambda: _stopped((path, "-s", "--", *child), {}, hung)
     if argv := supervisord(ground, hung.path):
-        measures[SUPERVISORD] = lambda: _stopped(argv, {}, hung)
-    figures = in_turns(measures, ground.rounds(ROUNDS), ground.progress)
-    init = Row(what="init: TERM to exit", unit="ms", ours=None, against="", goal=GOAL)
+        peers[SUPERVISORD] = lambda: _stopped(argv, {}, hung)
+    figures = ground.in_turns(_ours(ground, hung, ()), peers, ROUNDS)
+    alone = Row(what="init: TERM to exit", unit="ms", ours=None, against="", goal=GOAL)
     pod = Row(what="a job's pod: TERM to exit", unit="ms", ours=None, against="", goal=GOAL)
     return (
-        *rows(init, "ms", figures, (TINI, SUPERVISORD)),
+        *rows(alone, "ms", figures, (TINI, SUPERVISORD)),
         *rows(pod, "ms", {**figures, "ours": figures["job"]}, (TINI, SUPERVISORD)),
     )
 
 
 def _process_one(ground: Ground, hung: Bell) -> tuple[Row, ...]:
     child = ringing(hung.path)
-    ours = (*AS_PROCESS_ONE, START_PADDLE, "--", *child)
-    measures: dict[str, Measure] = {
-        "ours": lambda: _stopped(ours, INIT, hung),
-        "job": lambda: _stopped(ours, job(ground), hung),
-    }
+    peers: dict[str, Measure] = {}
     if path := tini():
-        measures[TINI] = lambda: _stopped((*AS_PROCESS_ONE, path, "--", *child), {}, hung)
-    figures = in_turns(measures, ground.rounds(ROUNDS), ground.progress)
-    init = Row(what="init as process 1: TERM to the namespace's end", unit="ms", ours=None, against="", goal=GOAL)
+        peers[TINI] = lambda: _stopped((*AS_PROCESS_ONE, path, "--", *child), {}, hung)
+    figures = ground.in_turns(_ours(ground, hung, AS_PROCESS_ONE), peers, ROUNDS)
+    alone = Row(what="init as process 1: TERM to the namespace's end", unit="ms", ours=None, against="", goal=GOAL)
     pod = Row(
         what="a job's pod as process 1: TERM to the namespace's end", unit="ms", ours=None, against="", goal=GOAL
     )
     return (
-        *rows(init, "ms", figures, (TINI,)),
+        *rows(alone, "ms", figures, (TINI,)),
         *rows(pod, "ms", {**figures, "ours": figures["job"]}, (TINI,)),
     )
+
+
+def _ours(ground: Ground, hung: Bell, before: Sequence[str]) -> dict[str, Measure]:
+    argv = (*before, *ground.ours, "--", *ringing(hung.path))
+    return {
+        "ours": lambda: _stopped(argv, init(ground), hung),
+        "job": lambda: _stopped(argv, job(ground), hung),
+    }
 
 
 def _stopped(argv: Sequence[str], env: Mapping[str, str], hung: Bell) -> Values:

@@ -15,10 +15,13 @@ BEGIN, END = "<!-- the table: written by `python -m bench --write` -->", "<!-- e
 
 def table(rows: Sequence[Row]) -> str:
     """Return the rows in columns."""
-    lines = [HEAD, *map(_cells, _without_echo(rows))]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(HEAD))]
-    lines.insert(1, tuple("-" * width for width in widths))
-    return "".join(_line(line, widths) for line in lines)
+    return columns(HEAD, [_cells(each) for each in _without_echo(rows)])
+
+
+def columns(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """Return lines of as many cells as the head has, as a table of text and markdown."""
+    widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
+    return "".join(_line(line, widths) for line in (head, ["-" * width for width in widths], *lines))
 
 
 def missed(rows: Sequence[Row]) -> str:
@@ -44,8 +47,8 @@ def _without_echo(rows: Sequence[Row]) -> list[tuple[Row, bool]]:
 def _cells(each: tuple[Row, bool]) -> tuple[str, ...]:
     row, first = each
     ratio = "" if row.ratio is None else _times(row.ratio)
-    peer = _figure(row.peer, row.unit) or (row.note if row.ours else "")
-    ours = _figure(row.ours, row.unit) or row.note
+    peer = quantity(row.peer, row.unit) or (row.note if row.ours else "")
+    ours = quantity(row.ours, row.unit) or row.note
     if not first:
         return ("", "", row.against, peer, ratio, "", "")
     sign = "at least" if row.more else "at most"
@@ -54,7 +57,8 @@ def _cells(each: tuple[Row, bool]) -> tuple[str, ...]:
     return (row.what, ours, row.against, peer, ratio, goal, held)
 
 
-def _figure(figure: Figure | None, unit: str) -> str:
+def quantity(figure: Figure | None, unit: str) -> str:
+    """Return a figure with its quartiles, in words."""
     if figure is None:
         return ""
     if figure.constructed:
