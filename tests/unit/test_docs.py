@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from launcher.pod.outcome import Code
 from launcher.pod.settings.variables import known
 
 ROOT = Path(__file__).parents[2]
+RUNS = ROOT / "tests/vectors/0.1.0/runs"
 PAGES = sorted(
     [
         *ROOT.glob("*.md"),
@@ -40,9 +42,8 @@ def test_the_table_of_variables_is_the_codes() -> None:
     assert {name.strip("`"): default for name, default, _ in table} == dict(known())
 
 
-@pytest.mark.parametrize("page", ["docs/contracts.md", "README.md"])
-def test_the_table_of_exit_codes_is_the_codes(page: str) -> None:
-    table = rows(ROOT / page, "| code | meaning |")
+def test_the_table_of_exit_codes_is_the_codes() -> None:
+    table = rows(ROOT / "docs/contracts.md", "| code | meaning |")
     assert {int(code) for code, _ in table if code.isdigit()} == {int(code) for code in Code}
 
 
@@ -58,11 +59,26 @@ def test_the_table_of_transitions_is_the_codes() -> None:
     assert [tuple(row) for row in table] == [(*ways, why) for ways, why in TRANSITIONS.items()]
 
 
-def test_the_readmes_variables_exist() -> None:
-    table = rows(ROOT / "README.md", "| variable | meaning |")
-    named = {name for cell, _ in table for name in re.findall(r"`([A-Z_]+)`", cell)}
+def test_the_table_of_the_event_files_fields_is_what_a_gang_wrote() -> None:
+    table = rows(ROOT / "docs/contracts.md", "| field of events.jsonl | in | meaning |")
+    fields = {name for cell, *_ in table for name in re.findall(r"`(\w+)`", cell)}
+    events = {name for _, cell, _ in table for name in re.findall(r"`(\w+)`", cell)}
+    written = [json.loads(line) for path in RUNS.rglob("events.jsonl") for line in path.read_text().splitlines()]
+    assert {name for event in written for name in event} == fields | {"at", "event"}
+    assert {event["event"] for event in written} <= events
+
+
+def test_the_readme_is_short_and_its_variables_exist() -> None:
+    page = (ROOT / "README.md").read_text()
+    assert len(page.splitlines()) <= 120
+    named = set(re.findall(r"\b((?:LAUNCHER|CONF_PADDLE|JOB|TRAIN_CONFIG)_[A-Z_]+)\b", page))
     assert named
     assert named <= set(known())
+
+
+def test_every_word_of_the_glossary_stands_once() -> None:
+    words = [word for cell, _ in rows(ROOT / "docs/glossary.md", "| word | meaning |") for word in cell.split(", ")]
+    assert len(words) == len(set(words))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
