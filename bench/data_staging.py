@@ -15,7 +15,8 @@ from bench.data_volume import late_volume
 from bench.lives import Ground
 from bench.processes import Unheard
 from bench.rows import Measure, Row, Values, in_turns, rows
-from launcher.dataset.manifest import NAME, Entry, Manifest
+from launcher.contract import MANIFEST
+from launcher.dataset.manifest import Entry, Manifest
 
 ROUNDS = 3
 RSYNC_GOAL, LATE_GOAL = 1.2, 5.0
@@ -81,7 +82,7 @@ def _laid_out(ground: Ground, files: int, size: int) -> Path:
                 digest.update(part)
                 left -= len(part)
         entries.append(Entry(name, size, digest.hexdigest(), 1))
-    (volume / "job" / NAME).write_text(Manifest("bench", 1, entries).text())
+    (volume / "job" / MANIFEST).write_text(Manifest("bench", 1, entries).text())
     return volume
 
 

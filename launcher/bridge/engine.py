@@ -31,6 +31,7 @@ from launcher.bridge.failure import DATA, SETTINGS, Failure
 from launcher.bridge.native import Untyped
 from launcher.bridge.place import Place
 from launcher.bridge.servers import Servers
+from launcher.contract import OUTPUT
 
 
 def _nothing(_batch: int, _size: int, _cost: float, *_also: float) -> None:
@@ -50,7 +51,7 @@ def hold_finite(what: str, number: float, when: str) -> None:
 class Session:
     """One training of one process, from its network to its end."""
 
-    def __init__(self, place: Place, output: str = "output", seed: int = 1) -> None:
+    def __init__(self, place: Place, output: str = OUTPUT, seed: int = 1) -> None:
         self.place = place
         self._output = Path(output).absolute() if place.alone or place.serves else passes.safe(output)
         self.parameters = Alone() if place.alone else Servers(place)

@@ -7,16 +7,17 @@ import sys
 from collections.abc import Callable
 
 from launcher import here
+from launcher.contract import Code
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-DATA = 65  # bad data, NaN in the cost, a torn pass: not worth a restart
-CANNOT_START = 71
-STORAGE = 74
-ENDED = 75  # the gang's doing; the launcher knows why, and whether another generation follows
-SETTINGS = 78
+DATA = Code.DATA  # bad data, NaN in the cost, a torn pass: not worth a restart
+CANNOT_START = Code.CANNOT_START
+STORAGE = Code.SHARD
+ENDED = Code.JOIN  # the gang's doing; the launcher knows why, and whether another generation follows
+SETTINGS = Code.SETTINGS
 
 
 class Failure(Exception):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import secrets
 import shutil
 import time
@@ -17,20 +16,18 @@ from pathlib import Path
 from typing import Any
 
 from launcher.bridge.failure import DATA, SETTINGS, STORAGE, Failure
+from launcher.contract import DONE_FILE, is_plain, pass_directory
 
-DONE = "done"
 SAVING = ".saving-"
 # What another machine has written may be seen later than its word that it has: NFS caches a listing up to a minute.
 PATIENCE = 65.0
 LOOK_AGAIN = 0.2
-# Paddle 2.6.2 gives the name to bash, unquoted.
-SAFE = re.compile(r"[A-Za-z0-9_./-]+")
 
 
 def safe(directory: str) -> Path:
     """Return the absolute path of a directory that Paddle may be told."""
     path = Path(os.path.abspath(directory))  # noqa: PTH100  # a link is to stay in it: every pod may have its own
-    if not SAFE.fullmatch(str(path)):
+    if not is_plain(str(path)):
         raise Failure(
             SETTINGS,
             f"{str(path)!r}: Paddle passes this name to bash: expected no characters but letters, digits, '_', '.', "
@@ -41,7 +38,7 @@ def safe(directory: str) -> Path:
 
 def name_of(number: int) -> str:
     """Return the name of a pass's directory."""
-    return f"pass-{number:05}"
+    return pass_directory(number)
 
 
 def write(output: Path, number: int, fill: Callable[[Path], Mapping[str, Any]]) -> Path:
@@ -62,8 +59,8 @@ def _written(output: Path, number: int, fill: Callable[[Path], Mapping[str, Any]
     directory = output / f"{SAVING}{name_of(number)}-{secrets.token_hex(4)}"  # nobody's left-over writes into it
     directory.mkdir()
     done = {"pass": number, **fill(directory), "files": sizes(directory)}
-    _sync(directory / f"{DONE}.new", json.dumps(done, indent=1))
-    (directory / f"{DONE}.new").rename(directory / DONE)
+    _sync(directory / f"{DONE_FILE}.new", json.dumps(done, indent=1))
+    (directory / f"{DONE_FILE}.new").rename(directory / DONE_FILE)
     named = output / name_of(number)
     if named.exists():  # of an earlier try: it is trained over
         named.rename(output / f"{SAVING}{name_of(number)}-old-{secrets.token_hex(4)}")
@@ -76,17 +73,19 @@ def _written(output: Path, number: int, fill: Callable[[Path], Mapping[str, Any]
 def read(directory: Path) -> Mapping[str, Any]:
     """Return what a complete pass says of itself; a torn one is refused."""
     try:
-        facts = json.loads((directory / DONE).read_text())
+        facts = json.loads((directory / DONE_FILE).read_text())
         named = dict(facts["files"])
     except OSError as error:
-        raise Failure(DATA, f"{directory} is no complete pass: {DONE}: {error.strerror}") from None
+        raise Failure(DATA, f"{directory} is no complete pass: {DONE_FILE}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError):
-        raise Failure(DATA, f"{directory / DONE} names no files: this pass was not saved by this program") from None
+        raise Failure(
+            DATA, f"{directory / DONE_FILE} names no files: this pass was not saved by this program"
+        ) from None
     found = sizes(directory)
     for name, size in named.items():
         if found.get(name) != size:
             has = "is missing" if name not in found else f"has {found[name]} bytes"
-            raise Failure(DATA, f"{directory} is torn: {name} {has}, {DONE} says {size}")
+            raise Failure(DATA, f"{directory} is torn: {name} {has}, {DONE_FILE} says {size}")
     return dict(facts)
 
 
@@ -101,7 +100,7 @@ def check_same(directory: Path, facts: Mapping[str, Any], mine: Mapping[str, Any
 def sizes(directory: Path) -> dict[str, int]:
     """Return the size of each file of a pass but `done`, by its name in it."""
     files = (path for path in sorted(directory.rglob("*")) if path.is_file())
-    return {str(path.relative_to(directory)): path.stat().st_size for path in files if path != directory / DONE}
+    return {str(path.relative_to(directory)): path.stat().st_size for path in files if path != directory / DONE_FILE}
 
 
 def lacking(directory: Path, expected: Mapping[str, int]) -> Sequence[str]:

@@ -1,6 +1,6 @@
 """Which part a process plays among pservers and trainers, by the names of Paddle 2.x's fleet.
 
-No I/O here. Without its list of pservers Paddle silently trains alone, even as a pserver: here that is refused.
+Without its list of pservers Paddle silently trains alone, even as a pserver: here that is refused.
 """
 
 from __future__ import annotations

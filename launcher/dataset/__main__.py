@@ -8,12 +8,11 @@ import sys
 import threading
 import traceback
 
+from launcher.contract import Code
 from launcher.dataset.arguments import Asked, asked
 from launcher.dataset.problem import DatasetError
 from launcher.dataset.progress import Telling
 from launcher.dataset.splitting import raise_files, run, sentence
-
-IO, BUG = 74, 70
 
 
 def main() -> int:
@@ -48,10 +47,10 @@ def _work(order: Asked, telling: Telling) -> int:
         return error.code
     except OSError as error:
         telling.end(f"launcher.dataset: {sentence(error, order.out)}")
-        return IO
+        return Code.SHARD
     except BaseException:
         traceback.print_exc()
-        return BUG
+        return Code.BUG
     return 0
 
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import argparse
 
-from launcher.dataset.problem import Misuse, shown
+from launcher.dataset.problem import Misuse
 from launcher.dataset.ratings import SAMPLES
+from launcher.text import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from launcher.dataset.chunks import HEADER, LIMIT, header
-from launcher.dataset.problem import Damaged, shown
+from launcher.dataset.problem import Damaged
+from launcher.text import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import json
 
-from launcher.dataset.problem import DatasetError, shown
+from launcher.dataset.problem import DatasetError
+from launcher.text import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-NAME = "manifest.json"
 LIMIT = 64 << 20  # bytes of a manifest: some hundred thousand files
 DIGITS = 18
 HEX = frozenset("0123456789abcdef")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 
-from launcher.dataset.problem import Misuse, shown
+from launcher.dataset.problem import Misuse
+from launcher.text import shown
 
 OCTAL = re.compile(r"\\([0-7]{3})")
 

@@ -6,7 +6,8 @@ import os
 import re
 from contextlib import suppress
 
-from launcher.dataset.problem import Misuse, shown
+from launcher.dataset.problem import Misuse
+from launcher.text import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

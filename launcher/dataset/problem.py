@@ -1,18 +1,23 @@
-"""What can be wrong with data, each as one sentence."""
+"""What can be wrong with data, each as one sentence.
+
+No I/O here.
+"""
 
 from __future__ import annotations
+
+from launcher.contract import Code
 
 
 class DatasetError(ValueError):
     """Data that is not what it should be; the sentence says where, and what was expected."""
 
-    code = 65
+    code = Code.DATA
 
 
 class Misuse(DatasetError):
     """What was asked for cannot be right."""
 
-    code = 78
+    code = Code.SETTINGS
 
 
 class Damaged(DatasetError):
@@ -21,9 +26,3 @@ class Damaged(DatasetError):
 
 class DamagedWarning(UserWarning):
     """A part of a RecordIO file was passed over, as was asked for."""
-
-
-def shown(path: object) -> str:
-    """Return a name as a message can have it: unprintable characters and foreign bytes as escapes."""
-    text = str(path)
-    return text if text.isprintable() else repr(text)

@@ -8,8 +8,9 @@ import pickle
 
 from launcher.dataset import recordio
 from launcher.dataset.lines import values_of
-from launcher.dataset.problem import DatasetError, Misuse, shown
+from launcher.dataset.problem import DatasetError, Misuse
 from launcher.dataset.seat import COUNT, NUMBER, seat
+from launcher.text import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

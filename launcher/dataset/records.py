@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from launcher.dataset import recordio
-from launcher.dataset.problem import DatasetError, shown
+from launcher.dataset.problem import DatasetError
+from launcher.text import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

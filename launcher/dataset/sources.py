@@ -14,8 +14,9 @@ from itertools import islice
 
 from launcher.dataset.chunks import MAGIC
 from launcher.dataset.lines import line_of
-from launcher.dataset.problem import DatasetError, Misuse, shown
+from launcher.dataset.problem import DatasetError, Misuse
 from launcher.dataset.records import batched, chunked, decoded, lines
+from launcher.text import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

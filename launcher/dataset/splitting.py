@@ -8,14 +8,16 @@ import os
 import time
 from functools import partial
 
+from launcher import contract
 from launcher.dataset.dealing import Dealer
 from launcher.dataset.manifest import Entry, Manifest
 from launcher.dataset.mounts import refuse_no_mount
-from launcher.dataset.problem import DatasetError, Misuse, shown
+from launcher.dataset.problem import DatasetError, Misuse
 from launcher.dataset.ratings import ratings, tables
 from launcher.dataset.shards import Shards
 from launcher.dataset.sources import Files, Reader, named
 from launcher.dataset.workspace import Ground, State, place_of
+from launcher.text import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +49,7 @@ def run(
             done = ground.standing()  # once more: another start of this Job may have come first
             if not done:
                 made = ground.placing() or _deal(asked, source, ground, telling, clock)
-                ground.place(made, ("output", asked.config_dir), _beside(asked))
+                ground.place(made, (contract.OUTPUT, asked.config_dir), _beside(asked))
                 telling.end(f"{shown(asked.out)} has {_described(made)}")
                 return made
     telling.end(f"{shown(asked.out)} has been split already: {_described(done)}; nothing is changed")
@@ -66,7 +68,7 @@ def _beside(asked: Asked) -> Mapping[str, str]:
     """Return what the example's ratings need besides: a launcher lays it under each shard."""
     if asked.inputs or asked.reader:
         return {}
-    return {f"{asked.config_dir}/data/{name}": text for name, text in tables(asked.samples).items()}
+    return {f"{asked.config_dir}/{contract.DATA}/{name}": text for name, text in tables(asked.samples).items()}
 
 
 def _origin(asked: Asked, source: Source) -> str:

@@ -12,9 +12,11 @@ import os
 import re
 from contextlib import contextmanager, suppress
 
+from launcher.contract import DATA, MANIFEST
 from launcher.dataset import manifest
-from launcher.dataset.problem import DatasetError, Misuse, shown
+from launcher.dataset.problem import DatasetError, Misuse
 from launcher.dataset.shards import path_in
+from launcher.text import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
     from launcher.dataset.sources import Position
 
-LAYOUTS = {"rank": "{0}/data", "data": "data/{0}"}
+LAYOUTS = {"rank": f"{{0}}/{DATA}", "data": f"{DATA}/{{0}}"}
 NUMBER = re.compile(r"\d+")
 UNLOCKED = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
 STATE, PLACING, LOCK = "state.json", "placing.json", "lock"
@@ -53,7 +55,7 @@ class Ground:
 
     def standing(self) -> manifest.Manifest | None:
         """Return the manifest of the same split, if it is there with all its files; refuse any other's."""
-        path = os.path.join(self.out, manifest.NAME)
+        path = os.path.join(self.out, MANIFEST)
         try:
             with open(path, "rb") as file:
                 found = manifest.parse(file.read(manifest.LIMIT))
@@ -136,7 +138,7 @@ class Ground:
                 os.makedirs(os.path.dirname(path), exist_ok=True)
                 os.replace(path_in(self.work, number), path)
             self._check(path, entry.bytes)
-        self._write(os.path.join(self.out, manifest.NAME), made.text())
+        self._write(os.path.join(self.out, MANIFEST), made.text())
         self.forget()
 
     def forget(self) -> None:
@@ -146,7 +148,7 @@ class Ground:
                 os.unlink(self._kept(name))
 
     def _refuse_shards(self) -> None:
-        for layout, names in ("rank", _names(self.out)), ("data", _names(os.path.join(self.out, "data"))):
+        for layout, names in ("rank", _names(self.out)), ("data", _names(os.path.join(self.out, DATA))):
             for name in filter(NUMBER.fullmatch, names):
                 path = os.path.join(self.out, LAYOUTS[layout].format(name))
                 if os.path.lexists(path):
@@ -162,8 +164,8 @@ class Ground:
         if found != size:
             what = "is gone" if found < 0 else f"has {found} bytes"
             raise DatasetError(
-                f"{shown(path)} {what}, {size} bytes were written: expected it as {manifest.NAME} has it; "
-                f"remove {manifest.NAME} and the shards, and start again"
+                f"{shown(path)} {what}, {size} bytes were written: expected it as {MANIFEST} has it; "
+                f"remove {MANIFEST} and the shards, and start again"
             )
 
     def _kept(self, name: str) -> str:

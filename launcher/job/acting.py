@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
+from launcher.contract import PYTHON
 from launcher.job.problem import JobError
 
 TYPE_CHECKING = False
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
     from launcher.job.description import Job
 
-OWN = "/opt/launcher/bin/python"
 WHOLE = ("submit", "dry_run")  # the other verbs know a job by its name
 
 
@@ -26,7 +26,7 @@ def inside(environ: Mapping[str, str] = os.environ) -> bool:
     return bool(environ.get("TRAINING_ROLE") or environ.get("LAUNCHER_HERE"))
 
 
-def act(verb: str, job: Job, own: str = OWN, **options: Any) -> Any:  # noqa: ANN401  # as the desk's
+def act(verb: str, job: Job, own: str = PYTHON, **options: Any) -> Any:  # noqa: ANN401  # as the desk's
     """Do a verb of the desk on a job, and return what the desk returns."""
     from importlib.util import find_spec
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from launcher.contract import STATUS_PORT, is_plain
 from launcher.job import entry, names, places, quantities
 from launcher.job.volumes import CephFSVolume, Volume, is_below
 
@@ -34,7 +35,7 @@ SAID_BY = {
     "LAUNCHER_PEERS": "job_name",
     "LAUNCHER_ROLE": "together",
     "LAUNCHER_RUNTIME": "entry_point",
-    "LAUNCHER_STATUS_PORT": "the launcher: probes ask 7170",
+    "LAUNCHER_STATUS_PORT": f"the launcher: probes ask {STATUS_PORT}",
     "LAUNCHER_WORKDIR": "trainer_package_path",
     "PADDLE_CLOUD_CURRENT_DATACENTER": "datacenter",
     "PADDLE_INIT_NUM_PASSES": "passes",
@@ -145,7 +146,7 @@ def _volumes(job: Job) -> Iterator[str]:
         yield f"a volume by host_path or nfs is against the restricted pod security standard: expected {expected}"
     if job.job_path and not (is_below(_text(job.job_path)[1:]) and places.on_volume(job.job_path, found)):
         yield f"job_path={job.job_path!r}: expected a directory on a volume of the job that can be written to"
-    elif job.job_path and not places.PLAIN.fullmatch(job.job_path):
+    elif job.job_path and not is_plain(job.job_path):
         yield f"job_path={job.job_path!r}: expected letters, digits and _ . / - alone, as Paddle gives it to a shell"
 
 

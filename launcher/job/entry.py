@@ -1,6 +1,6 @@
 """What a pod runs: Paddle's v1 command line, or a program on Paddle's parameter servers.
 
-No I/O here, and no shell anywhere: an entry is split into words as a shell would, and they stay words.
+No I/O here. No shell anywhere: an entry is split into words as a shell would, and they stay words.
 """
 
 from __future__ import annotations

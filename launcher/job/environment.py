@@ -5,6 +5,7 @@ No I/O here.
 
 from __future__ import annotations
 
+from launcher.contract import PSERVER
 from launcher.job import entry, places, quantities
 from launcher.job.names import Names
 
@@ -27,7 +28,7 @@ def environment(job: Job, role: str) -> dict[str, str]:
         "LAUNCHER_GRACE": "45",
         # Without a volume that all share there is nothing to keep the gang's record on.
         "LAUNCHER_RECORD": "" if places.job_path(job) else "none",
-        "TRAINER_COUNT": _threads(job) if entry.is_v1(job) and role != "pserver" else "",
+        "TRAINER_COUNT": _threads(job) if entry.is_v1(job) and role != PSERVER else "",
         "PADDLE_INIT_NUM_PASSES": str(job.passes or ""),
         "PADDLE_CLOUD_CURRENT_DATACENTER": job.datacenter,
         # A user that the image does not know has / for a home, where no program can keep its cache.

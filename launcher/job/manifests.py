@@ -1,15 +1,16 @@
 """A job's objects in the order in which they are created; the first one, the trainers' Job, is to own the others.
 
-No I/O here, and no client: dicts as the API takes them.
+No I/O here. No client: dicts as the API takes them.
 """
 
 from __future__ import annotations
 
 import json
 
+from launcher import contract
 from launcher.job import places
 from launcher.job.names import Names
-from launcher.job.pods import NODE, PSERVER, TRAINER, template
+from launcher.job.pods import template
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,24 +22,23 @@ if TYPE_CHECKING:
     Json = dict[str, Any]
 
 WEEK = 604_800
-SPEC = "paddle-launcher/spec"  # what was asked for, for whoever looks after the job
 
 
 def manifests(job: Job) -> tuple[Json, ...]:
     """Return all objects of a job."""
     names = Names(job.job_name, job.together)
     if job.together:
-        jobs: tuple[Json, ...] = (_job(job, NODE, names.trainer, job.trainers),)
+        jobs: tuple[Json, ...] = (_job(job, contract.NODE, names.trainer, job.trainers),)
     else:
-        trainers = _job(job, TRAINER, names.trainer, job.trainers)
-        jobs = (trainers, _job(job, PSERVER, names.pserver, job.pservers))
-    jobs[0]["metadata"]["annotations"] = {SPEC: _spec(job)}
+        trainers = _job(job, contract.TRAINER, names.trainer, job.trainers)
+        jobs = (trainers, _job(job, contract.PSERVER, names.pserver, job.pservers))
+    jobs[0]["metadata"]["annotations"] = {contract.SPEC_ANNOTATION: _spec(job)}
     return (*jobs, _service(job, names), _network_policy(job), *_made_volumes(job, names))
 
 
 def labels(job: Job) -> Json:
     """Return what every object of the job is found by."""
-    return {"app.kubernetes.io/managed-by": "paddle-launcher", "paddle-launcher/job": job.job_name}
+    return {contract.MANAGED_BY: contract.NAME, contract.JOB_LABEL: job.job_name}
 
 
 def _metadata(job: Job, name: str) -> Json:
@@ -104,14 +104,14 @@ def _service(job: Job, names: Names) -> Json:
             "clusterIP": "None",
             # A pod is looked up before it is ready: it becomes ready only after it has found the others.
             "publishNotReadyAddresses": True,
-            "selector": {"paddle-launcher/job": job.job_name},
+            "selector": {contract.JOB_LABEL: job.job_name},
         },
     }
 
 
 def _network_policy(job: Job) -> Json:
     """Return the fence: pservers and status ports ask nobody who they are, so only the job's own pods may come."""
-    own = {"matchLabels": {"paddle-launcher/job": job.job_name}}
+    own = {"matchLabels": {contract.JOB_LABEL: job.job_name}}
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from launcher.contract import PSERVER, TRAINER, job_of
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,12 +30,12 @@ class Names:
     @property
     def trainer(self) -> str:
         """The Job whose pods train: the only one, where pservers are in the same pods."""
-        return self.job if self.together else f"{self.job}-trainer"
+        return self.job if self.together else job_of(self.job, TRAINER)
 
     @property
     def pserver(self) -> str:
         """The Job whose pods only serve."""
-        return f"{self.job}-pserver"
+        return job_of(self.job, PSERVER)
 
     @property
     def service(self) -> str:

@@ -5,16 +5,15 @@ No I/O here.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 
+from launcher.contract import is_plain
 from launcher.job.volumes import Volume
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from launcher.job.description import Job
 
-PLAIN = re.compile(r"[A-Za-z0-9_./-]+")  # Paddle 2.6.2 hands its save and load paths to bash unquoted
 SECOND = "/home/jobpath"  # the seeds' place for a volume
 
 
@@ -42,7 +41,7 @@ def mounts(job: Job) -> tuple[Mount, ...]:
     numbers = {each: number for number, each in enumerate(sources(job), 1)}
     found = tuple(Mount(name(numbers[_source(each)]), each.mount_path, each) for each in volumes(job))
     first = _writable(found)
-    if first and not job.job_path and not PLAIN.fullmatch(first.path):
+    if first and not job.job_path and not is_plain(first.path):
         return (*found, Mount(first.name, SECOND, first.volume))
     return found
 
@@ -61,7 +60,7 @@ def job_path(job: Job) -> str:
     if first is None:
         return ""
     # The second mount of a volume, if there is one, is the last.
-    return f"{first.path.rstrip('/') if PLAIN.fullmatch(first.path) else found[-1].path}/jobs"
+    return f"{first.path.rstrip('/') if is_plain(first.path) else found[-1].path}/jobs"
 
 
 def on_volume(path: str, found: tuple[Mount, ...]) -> bool:

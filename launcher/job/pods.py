@@ -5,6 +5,7 @@ No I/O here.
 
 from __future__ import annotations
 
+from launcher.contract import PSERVER, PSERVERS_LABEL, STATUS_PORT, TRAINER, TRAINERS_LABEL, USER
 from launcher.job import entry, places, quantities
 from launcher.job.environment import environment
 from launcher.job.names import Names
@@ -17,14 +18,12 @@ if TYPE_CHECKING:
 
     Json = dict[str, Any]
 
-NODE, PSERVER, TRAINER = "node", "pserver", "trainer"
-USER = 10001  # any number but 0 does: the image needs no such user
 GRACE = 60  # above LAUNCHER_GRACE, so that the launcher still has time for its last words
 
 
 def template(job: Job, role: str, labels: Json) -> Json:
     """Return the pods of one role."""
-    found_by = {"paddle-job-pserver": job.job_name} if role == PSERVER else {"paddle-job": job.job_name}
+    found_by = {PSERVERS_LABEL: job.job_name} if role == PSERVER else {TRAINERS_LABEL: job.job_name}
     return {"metadata": {"labels": {**labels, **found_by}}, "spec": _pod(job, role)}
 
 
@@ -104,7 +103,7 @@ def _container(job: Job, role: str) -> Json:
                 else []
             ),
         ],
-        "ports": [{"name": "status", "containerPort": 7170}],
+        "ports": [{"name": "status", "containerPort": STATUS_PORT}],
         **_probes(),
         "resources": _resources(job, role),
         "securityContext": _security(job),

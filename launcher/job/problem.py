@@ -1,4 +1,7 @@
-"""What a job cannot be: every sentence at once, before anything is sent."""
+"""What a job cannot be: every sentence at once, before anything is sent.
+
+No I/O here.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Manifests as YAML for people: in the order of the manifests, no line broken, nothing said by reference."""
+"""Manifests as YAML for people: in the order of the manifests, no line broken, nothing said by reference.
+
+No I/O here.
+"""
 
 from __future__ import annotations
 

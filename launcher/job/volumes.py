@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, field
 from posixpath import normpath
 
+from launcher.contract import HOME
 from launcher.job.names import is_subdomain
 
 TYPE_CHECKING = False
@@ -22,7 +23,7 @@ NFS = re.compile(r"[-A-Za-z0-9.]+:/.*|\[[0-9A-Fa-f:]+\]:/.*")
 # What the pods have there themselves.
 TAKEN = (
     *("/", "/bin", "/dev", "/etc", "/lib", "/proc", "/root", "/sys", "/usr"),
-    *("/dev/shm", "/opt/launcher", "/tmp", "/work"),  # noqa: S108
+    *("/dev/shm", HOME, "/tmp", "/work"),  # noqa: S108
 )
 
 

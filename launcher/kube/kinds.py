@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-OURS = "app.kubernetes.io/managed-by=paddle-launcher"
-JOB = "paddle-launcher/job"
-REGISTRY = "paddle-launcher/registry"
+from launcher.contract import JOB_LABEL, MANAGED_BY, NAME
+
+OURS = f"{MANAGED_BY}={NAME}"
 
 PLACES = {
     "Event": ("/api/v1", "events"),
@@ -40,4 +40,4 @@ def path(kind: str, namespace: str, name: str = "") -> str:
 
 def of_job(name: str) -> str:
     """Return the selector of everything that one job is made of."""
-    return f"{OURS},{JOB}={name}"
+    return f"{OURS},{JOB_LABEL}={name}"

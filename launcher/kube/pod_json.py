@@ -11,9 +11,10 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from launcher.contract import INDEX_ANNOTATION
 from launcher.pod.peers.pod_state import Seen
+from launcher.text import one_line
 
-INDEX = "batch.kubernetes.io/job-completion-index"
 OOM = "OOMKilled"
 WORD_LIMIT = 253  # the longest name that Kubernetes gives to anything
 SENTENCE_LIMIT = 300
@@ -86,11 +87,7 @@ def word(value: object) -> str:
 
 def sentence(value: object) -> str:
     """Return a message as one line of bounded length."""
-    if not isinstance(value, str):
-        return ""
-    line = " ".join(value[: 10 * SENTENCE_LIMIT].split())
-    line = "".join(mark if mark.isprintable() else "?" for mark in line)
-    return line if len(line) <= SENTENCE_LIMIT else line[: SENTENCE_LIMIT - 3] + "..."
+    return one_line(value, SENTENCE_LIMIT) if isinstance(value, str) else ""
 
 
 def _why(status: Mapping[str, object], phase: str, address: str) -> str:
@@ -128,7 +125,7 @@ def _controller(metadata: Mapping[str, object]) -> str:
 
 def _index(metadata: Mapping[str, object]) -> int | None:
     for place in ("annotations", "labels"):
-        text = word(_map(metadata, place).get(INDEX))
+        text = word(_map(metadata, place).get(INDEX_ANNOTATION))
         if re.fullmatch(r"[0-9]{1,9}", text):
             return int(text)
     return None

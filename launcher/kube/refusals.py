@@ -9,6 +9,7 @@ import json
 import re
 
 from launcher.desk.errors import Refused
+from launcher.text import one_line
 
 LIMIT = 600
 
@@ -32,9 +33,7 @@ def said(body: bytes) -> str:
         text = found.get("message") if isinstance(found, dict) else None
     except (ValueError, RecursionError):
         text = None
-    line = " ".join((text if isinstance(text, str) else body[:LIMIT].decode(errors="replace")).split())
-    line = "".join(mark if mark.isprintable() else "?" for mark in line)
-    return line if len(line) <= LIMIT else f"{line[:LIMIT]}..."
+    return one_line(text if isinstance(text, str) else body.decode(errors="replace"), LIMIT)
 
 
 def _renew(who: str) -> str:

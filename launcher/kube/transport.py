@@ -18,6 +18,7 @@ import urllib3
 from kubernetes.client.exceptions import ApiException
 from kubernetes.client.rest import RESTClientObject
 
+from launcher.contract import NAME
 from launcher.kube import pod_json, rbac
 from launcher.kube.account import Account, Trouble, said
 from launcher.pod.outcome import ApiError, Revoked
@@ -120,7 +121,7 @@ class Api:
     def _ask(self, path: str, query: Mapping[str, str], headers: Mapping[str, str]) -> urllib3.BaseHTTPResponse:
         host = self.account.configuration.host
         url = f"{host}{path}?{urlencode(query)}"
-        asked = {"Accept": "application/json", "User-Agent": "paddle-launcher", **headers, **self.account.header()}
+        asked = {"Accept": "application/json", "User-Agent": NAME, **headers, **self.account.header()}
         waits = (self.limits.connect, self.limits.silence)
         try:
             answer = self.rest.request("GET", url, headers=asked, _request_timeout=waits)  # type: ignore[no-untyped-call]

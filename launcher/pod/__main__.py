@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NoReturn
 from launcher.pod import outcome, workdir
 from launcher.pod.console import Story
 from launcher.pod.inbox import Inbox
-from launcher.pod.outcome import Decided, LauncherError, Outcome, Stopped
+from launcher.pod.outcome import Decided, Outcome, Stopped
 from launcher.pod.programs import init
 from launcher.pod.programs.spawn import adopt_orphans
 from launcher.pod.settings.help import answer
@@ -40,10 +40,8 @@ def main() -> NoReturn:
     story = Story()
     try:
         ended = live(read(os.environ, arguments, here=workdir.current()), inbox, story)
-    except LauncherError as error:
-        ended = outcome.of_error(error)
     except Exception as error:
-        ended = outcome.of_bug(error)
+        ended = outcome.of(error)
     story.end(ended)
     # Not sys.exit: a thread may hang for ever in a volume that does not answer.
     os._exit(ended.code)
@@ -68,14 +66,10 @@ def live(settings: Settings, inbox: Inbox, story: Story) -> Outcome:
             while True:
                 if ended := generation(settings, inbox, story, gang):
                     return ended
-        except Decided as decided:
-            return decided.outcome
-        except Stopped as stopped:
-            return outcome.of_error(stopped)
-        except LauncherError as error:
-            return gang.lament(outcome.of_error(error))
+        except (Decided, Stopped) as told:
+            return outcome.of(told)
         except Exception as error:
-            return gang.lament(outcome.of_bug(error))
+            return gang.lament(outcome.of(error))
 
 
 def generation(settings: Settings, inbox: Inbox, story: Story, gang: Membership) -> Outcome | None:

@@ -1,4 +1,4 @@
-"""How a pod's life ended: the exit codes of the contract, the errors that carry them, the words for them.
+"""How a pod's life ended: the errors that carry exit codes, the words for them.
 
 No I/O here.
 """
@@ -9,24 +9,11 @@ import signal
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import IntEnum
+
+from launcher.contract import Code
 
 TERMINATION_LIMIT = 4000  # Kubernetes cuts the message at 4,096 bytes
 SMALLEST_TAIL = 80
-
-
-class Code(IntEnum):
-    """Exit codes that are the launcher's own; a child's own code, or 128+n, comes through as it is."""
-
-    DONE = 0
-    DATA = 65
-    API = 69
-    BUG = 70
-    CANNOT_START = 71
-    SHARD = 74
-    JOIN = 75
-    GANG = 76
-    SETTINGS = 78
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +41,7 @@ _CUT = b"..."
 class LauncherError(Exception):
     """An expected failure: a sentence for the user, and the exit code that goes with it."""
 
-    code = Code.BUG
+    code: int = Code.BUG
 
 
 class SettingsError(LauncherError):
@@ -99,7 +86,7 @@ class Stopped(LauncherError):
     """The launcher was told to stop before its children were started."""
 
     def __init__(self, signum: int, during: str) -> None:
-        self.code = 128 + signum  # type: ignore[assignment]  # a signal's code is no member of Code
+        self.code = 128 + signum
         super().__init__(f"told to stop by {signal_name(signum)} while {during}")
 
 
@@ -117,13 +104,12 @@ class Decided(Exception):
         self.outcome = outcome
 
 
-def of_error(error: LauncherError) -> Outcome:
-    """Return the outcome that an expected failure leads to."""
-    return Outcome(code=int(error.code), reason=str(error))
-
-
-def of_bug(error: Exception) -> Outcome:
-    """Return the outcome of what nobody expected: the sentence first, then where it happened."""
+def of(error: Exception) -> Outcome:
+    """Return the outcome that an error leads to; of one that was not expected also where it happened."""
+    if isinstance(error, Decided):
+        return error.outcome
+    if isinstance(error, LauncherError):
+        return Outcome(code=error.code, reason=str(error))
     where = "".join(traceback.format_exception(error)).encode(errors="replace")
     reason = f"a bug in the launcher: {type(error).__name__}: {error}; please report it with the lines below"
     return Outcome(code=Code.BUG, reason=reason, tail=where)

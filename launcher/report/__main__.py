@@ -14,12 +14,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from launcher.contract import EVENTS, OUTPUT
 from launcher.report.page import page
 from launcher.report.reading import LONGEST, read
 from launcher.report.story import tell
-from launcher.report.visible import visible
+from launcher.text import shown
 
-EVENTS = "events.jsonl"
 PAGE = "report.html"
 EXAMPLES = """\
 examples:
@@ -44,19 +44,19 @@ def main(words: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"report: {error}\n")
         return 1
     if target.is_file():
-        print(visible(str(target), 4096))
+        print(shown(target))
     return 0
 
 
 def _parse(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m launcher.report",
-        description="Makes one self-contained HTML page of what happened to a gang, from its events.jsonl.",
+        description=f"Makes one self-contained HTML page of what happened to a gang, from its {EVENTS}.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("directory", metavar="output", help="the job's output directory")
-    parser.add_argument("-o", metavar="FILE", help=f"where the page goes (output/{PAGE})")
+    parser.add_argument("-o", metavar="FILE", help=f"where the page goes ({OUTPUT}/{PAGE})")
     return parser.parse_args(words)
 
 
@@ -69,7 +69,7 @@ def _page(directory: Path) -> str:
     if story is None:
         what = f"none of its {reading.lines:,} lines can be read as an event of a gang" if reading.lines else "empty"
         raise NoReport(f"{source}: {what}")
-    return page(story, visible(str(source)))
+    return page(story, shown(source))
 
 
 def _lines(source: Path) -> Iterator[bytes]:

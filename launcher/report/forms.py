@@ -12,16 +12,16 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
+from launcher import contract
 from launcher.report.events import Event, Failed, Lost, Made, Phased, Progress, Seat, Started, Verdict
-from launcher.report.visible import visible
+from launcher.text import one_line
 
 RANKS = 100_000
 NUMBERS = 2**53
 LARGEST = 1e300  # beyond that, differences overflow
 METRICS = 50
+SENTENCE = 400  # characters
 NOT_FINITE = ("NaN", "Infinity", "-Infinity")  # JSON has no numbers for them: they come as names
-ROLES = ("node", "pserver", "trainer")
-PHASES = frozenset({"joining", "staging", "serving", "training", "trained", "done", "failed", "stopped"})
 
 
 def time_of(value: object) -> float:
@@ -49,23 +49,27 @@ def _seat(told: Mapping[str, Any]) -> Seat:
 
 
 def _role(told: Mapping[str, Any]) -> str:
-    if told.get("role") not in ROLES:
+    if told.get("role") not in contract.ROLES:
         raise ValueError("no such role")
     return str(told["role"])
 
 
+def _text(value: object, limit: int = SENTENCE) -> str:
+    return one_line(value, limit) if isinstance(value, str) else ""
+
+
 @lru_cache(maxsize=1000)  # the same few names, a hundred thousand times
 def _name(text: str) -> str:
-    return visible(text, 60)
+    return _text(text, 60)
 
 
 def _started(told: Mapping[str, Any], at: float) -> Started:
     return Started(
         at=at,
-        key=visible(told.get("key"), 100),
-        job=visible(told.get("job"), 200),
+        key=_text(told.get("key"), 100),
+        job=_text(told.get("job"), 200),
         resume=_maybe(told.get("resume")),
-        moved_to=visible(told.get("moved_to")),
+        moved_to=_text(told.get("moved_to")),
     )
 
 
@@ -76,7 +80,7 @@ def _made(told: Mapping[str, Any], at: float) -> Made:
         members=tuple(_members(told.get("members") or [])),
         resume=_maybe(told.get("resume")),
         restarts=_maybe(told.get("restarts")) or 0,
-        cause=visible(told.get("cause")),
+        cause=_text(told.get("cause")),
     )
 
 
@@ -87,7 +91,7 @@ def _members(told: Iterable[Mapping[str, Any]]) -> Iterable[tuple[Seat, str]]:
         if not isinstance(each, dict):
             raise ValueError("no such member")
         role, rank = _role(each), _maybe(each.get("rank"), RANKS)
-        yield Seat(role=role, rank=places[role] if rank is None else rank), visible(each.get("address"), 100)
+        yield Seat(role=role, rank=places[role] if rank is None else rank), _text(each.get("address"), 100)
         places[role] += 1
 
 
@@ -97,7 +101,7 @@ def _phased(told: Mapping[str, Any], at: float) -> Phased:
         generation=_maybe(told.get("generation")) or 0,
         role=_role(told),
         rank=_maybe(told.get("rank"), RANKS),
-        address=visible(told.get("address"), 100),
+        address=_text(told.get("address"), 100),
         phase=told["phase"],
     )
 
@@ -112,7 +116,7 @@ def _lost(told: Mapping[str, Any], at: float) -> Lost:
 
 
 def _trouble(told: Mapping[str, Any], at: float) -> dict[str, Any]:
-    address, reason = visible(told.get("address"), 100), visible(told.get("reason"))
+    address, reason = _text(told.get("address"), 100), _text(told.get("reason"))
     return {"at": at, "generation": _maybe(told.get("generation")) or 0, "address": address, "reason": reason}
 
 
@@ -137,7 +141,7 @@ def _progress(told: Mapping[str, Any], at: float) -> Progress:
 
 
 def _verdict(told: Mapping[str, Any], at: float) -> Verdict:
-    return Verdict(at=at, code=_whole(told.get("code")), reason=visible(told.get("reason")))
+    return Verdict(at=at, code=_whole(told.get("code")), reason=_text(told.get("reason")))
 
 
 BUILDERS: Mapping[str, Callable[[Mapping[str, Any], float], Event]] = {

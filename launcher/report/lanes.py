@@ -10,11 +10,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from launcher import contract
 from launcher.report.events import Event, Failed, Lost, Made, Phased, Seat
 from launcher.report.seats import Seating
 
-ENDS = frozenset({"done", "failed", "stopped"})
-BROKEN_BY_FAILURE = frozenset({"serving", "training", "trained"})
+ENDS = frozenset({contract.DONE, contract.FAILED, contract.STOPPED})
+BROKEN_BY_FAILURE = frozenset({contract.SERVING, contract.TRAINING, contract.TRAINED})
 GAP = "gap"
 
 
@@ -102,6 +103,6 @@ def _lane(seat: Seat, phases: Sequence[Phased], lost: Iterable[Mark], ways: _Way
             stop = end if cut is None else cut
             bars.append(Bar(kind=each.phase, begin=each.at, end=stop, generation=each.generation))
         follows = not last and phases[place + 1].phase not in ENDS
-        if cut is not None and cut < end and (follows or (ways.again(cut) and each.phase != "done")):
+        if cut is not None and cut < end and (follows or (ways.again(cut) and each.phase != contract.DONE)):
             bars.append(Bar(kind=GAP, begin=cut, end=end, generation=each.generation))
     return Lane(seat=seat, bars=tuple(bars), marks=tuple(sorted(marks, key=lambda mark: mark.at)))

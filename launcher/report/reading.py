@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
+from launcher import contract
 from launcher.report.events import Event, Reading
-from launcher.report.forms import BUILDERS, PHASES, time_of
+from launcher.report.forms import BUILDERS, time_of
 
 LONGEST = 1 << 20  # bytes of a line: a generation of several thousand members
 BEGINNING = b'{"at"'
@@ -55,7 +56,7 @@ def _told(line: bytes) -> Event | None:
         told = json.loads(line) if len(line) <= LONGEST else None
         if not isinstance(told, dict) or not isinstance(told.get("event"), str):
             return None
-        if told["event"] not in BUILDERS or told.get("phase", "done") not in PHASES:
+        if told["event"] not in BUILDERS or told.get("phase", contract.DONE) not in contract.PHASES:
             raise _NotOurs
         return BUILDERS[told["event"]](told, time_of(told.get("at")))
     except (ValueError, TypeError, LookupError, OverflowError, RecursionError):

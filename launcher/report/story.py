@@ -1,6 +1,6 @@
 """The gang's story: what happened in the newest run of a file, from its events.
 
-No I/O here, and no clock: a run without a verdict ends with its last event.
+No I/O here. No clock: a run without a verdict ends with its last event.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from launcher import contract
 from launcher.report.events import Event, Failed, Lost, Made, Phased, Progress, Reading, Seat, Started, Verdict
 from launcher.report.lanes import Lane, lanes_of
 from launcher.report.runs import Run, runs_of
@@ -114,7 +115,7 @@ def _troubles(events: Sequence[Event]) -> tuple[Trouble, ...]:
     first: dict[int, Seat] = {}
     found: dict[tuple[object, ...], Trouble] = {}
     for each in events:
-        if isinstance(each, Phased) and each.phase == "failed" and each.rank is not None:
+        if isinstance(each, Phased) and each.phase == contract.FAILED and each.rank is not None:
             first.setdefault(each.generation, Seat(role=each.role, rank=each.rank))
     for each in events:
         if not isinstance(each, Failed | Lost):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 
+from launcher import contract
 from launcher.report import scale
 from launcher.report.events import Seat
 from launcher.report.lanes import GAP, Bar, Lane, Mark
@@ -23,14 +24,14 @@ BARS = 5000
 LINES = 200
 # What is drawn of a phase: its words, and its share of the row's height.
 PHASES = {
-    "joining": ("joining or waiting", 0.22),
-    "staging": ("staging data", 0.5),
-    "serving": ("serving, trainers not yet", 0.75),
-    "training": ("training", 1.0),
-    "trained": ("trained, waiting for the others", 0.5),
+    contract.JOINING: ("joining or waiting", 0.22),
+    contract.STAGING: ("staging data", 0.5),
+    contract.SERVING: ("serving, trainers not yet", 0.75),
+    contract.TRAINING: ("training", 1.0),
+    contract.TRAINED: ("trained, waiting for the others", 0.5),
     GAP: ("down, until the next start", 0.12),
 }
-MARKS = {"done": "done", "failed": "failed", "lost": "held lost", "stopped": "stopped"}
+MARKS = {contract.DONE: "done", contract.FAILED: "failed", "lost": "held lost", contract.STOPPED: "stopped"}
 
 
 def timeline(story: Story) -> Markup:

@@ -14,7 +14,8 @@ from enum import Enum
 from pathlib import Path
 
 from launcher.pod.outcome import ShardError
-from launcher.safefs.refusals import naming, shown
+from launcher.safefs.refusals import naming
+from launcher.text import shown
 
 DEPTH = 100  # each level holds descriptors open, and a process may have few of them
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW

@@ -6,6 +6,7 @@ import errno
 import os
 
 from launcher.pod.outcome import ShardError
+from launcher.text import shown
 
 
 class naming:  # noqa: N801  # used as a verb: `with naming(path): ...`
@@ -28,11 +29,6 @@ class naming:  # noqa: N801  # used as a verb: `with naming(path): ...`
         if isinstance(error, OSError):
             reason = os.strerror(error.errno) if error.errno else str(error)
             raise ShardError(f"{shown(self._path)}: {reason}; {_advice(error.errno, self._advice)}") from error
-
-
-def shown(path: str) -> str:
-    """Return a path as a message can have it: unprintable characters and foreign bytes as escapes."""
-    return path if path.isprintable() else repr(path)
 
 
 def _advice(number: int | None, where_absent: str) -> str:

@@ -14,7 +14,7 @@ from contextlib import suppress
 
 from launcher.pod.gang.store.volume import RecordError, is_absent, refusing
 from launcher.safefs.dirs import FILE, Dir, opened
-from launcher.safefs.refusals import shown
+from launcher.text import shown
 
 Link = Callable[..., None]
 

@@ -7,11 +7,12 @@ import shutil
 import stat
 from collections.abc import Callable, Mapping
 
+from launcher.text import shown
 from launcher.transfer.agent_probe import probe
 from launcher.transfer.channel import Channel
 from launcher.transfer.chunks import PIECE
 from launcher.transfer.frames import Frame
-from launcher.transfer.names import below, divided, joined, shown
+from launcher.transfer.names import below, divided, joined
 from launcher.transfer.problem import Trouble
 from launcher.transfer.receiving import receive
 from launcher.transfer.sending import send

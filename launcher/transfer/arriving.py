@@ -7,12 +7,13 @@ import stat
 from collections.abc import Callable
 from functools import partial
 
+from launcher.text import shown
 from launcher.transfer.channel import Channel
 from launcher.transfer.chunks import CHUNK, DIGEST, Standing, chunk_of, digests
 from launcher.transfer.counting import Count, Tell
 from launcher.transfer.frames import Frame
 from launcher.transfer.listing import Entry
-from launcher.transfer.names import divided, part_of, shown
+from launcher.transfer.names import divided, part_of
 from launcher.transfer.problem import Garbled, Trouble
 from launcher.transfer.tree import READ, Tree, told
 from launcher.transfer.writing import at_once, executable, in_pieces, next_frame, stamp

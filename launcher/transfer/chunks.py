@@ -1,6 +1,6 @@
 """How a large file is told in parts, so that what has come once need not come again.
 
-No I/O here but for the reading of one open file.
+The only I/O is the reading of one open file.
 """
 
 from __future__ import annotations

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from launcher.safefs.parallel import Hands
+from launcher.text import shown
 from launcher.transfer.chunks import count_of
-from launcher.transfer.names import checked, divided, joined, shown
+from launcher.transfer.names import checked, divided, joined
 from launcher.transfer.problem import Trouble
 from launcher.transfer.tree import Tree, why
 

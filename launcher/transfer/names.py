@@ -6,10 +6,10 @@ No I/O here.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import secrets
 
+from launcher.text import shown
 from launcher.transfer.problem import Trouble
 
 LONGEST, LONGEST_PART = 4000, 255  # bytes, as Linux has them, with room for where it goes
@@ -24,7 +24,7 @@ def checked(path: object) -> str:
     if any(part in ("", ".", "..") for part in parts):
         raise Trouble(f"{shown(path)} is refused: expected a path without `..`, `.` and `//`")
     try:
-        sizes = [len(os.fsencode(part)) for part in parts]
+        sizes = [len(part.encode(errors="surrogateescape")) for part in parts]
     except UnicodeEncodeError:  # half of a pair that stands for no byte
         raise Trouble(f"{shown(path)} is refused: it cannot be a file's name") from None
     if max(sizes) > LONGEST_PART or sum(sizes) + len(sizes) > LONGEST:
@@ -52,16 +52,9 @@ def joined(directory: str, path: str) -> str:
 
 def part_of(name: str) -> str:
     """Return what a file of this name is called until it is whole: the same each time, so that it is found again."""
-    return f".paddlectl-{hashlib.sha256(os.fsencode(name)).hexdigest()[:16]}.part"
+    return f".paddlectl-{hashlib.sha256(name.encode(errors='surrogateescape')).hexdigest()[:16]}.part"
 
 
 def a_part() -> str:
     """Return such a name that nobody has."""
     return f".paddlectl-{secrets.token_hex(8)}.part"
-
-
-def shown(path: object) -> str:
-    """Return what a name looks like where it cannot do anything to a terminal."""
-    text = path if isinstance(path, str) else "what is no text"
-    seen = "".join(mark if mark.isprintable() else "?" for mark in text[:300])
-    return seen if len(text) <= 300 else f"{seen}..."

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from launcher.safefs.parallel import Hands
+from launcher.text import shown
 from launcher.transfer.channel import Channel
 from launcher.transfer.chunks import DIGEST, PIECE, Standing, agreed, count_of
 from launcher.transfer.counting import Count, Tell, nobody
 from launcher.transfer.frames import Frame, number
 from launcher.transfer.listing import Entry, batches, listed
-from launcher.transfer.names import joined, shown
+from launcher.transfer.names import joined
 from launcher.transfer.problem import Garbled, Trouble
 from launcher.transfer.tree import Tree, opened, why
 

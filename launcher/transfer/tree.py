@@ -9,7 +9,8 @@ import stat
 from collections import OrderedDict
 from collections.abc import Iterator
 
-from launcher.transfer.names import divided, joined, shown
+from launcher.text import shown
+from launcher.transfer.names import divided, joined
 from launcher.transfer.problem import Trouble
 
 ENTER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

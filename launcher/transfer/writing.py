@@ -9,12 +9,13 @@ import hashlib
 import os
 import stat
 
+from launcher.text import shown
 from launcher.transfer.channel import Channel
 from launcher.transfer.chunks import CHUNK, Standing
 from launcher.transfer.counting import Count, Tell
 from launcher.transfer.frames import Frame
 from launcher.transfer.listing import Entry
-from launcher.transfer.names import a_part, divided, part_of, shown
+from launcher.transfer.names import a_part, divided, part_of
 from launcher.transfer.problem import Garbled, Trouble
 from launcher.transfer.tree import told
 

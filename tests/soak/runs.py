@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from launcher.pod.gang.store.passes import directory_of
+from launcher.contract import pass_directory
 from tests.soak.plans import (
     ALWAYS,
     FREEZE,
@@ -187,7 +187,7 @@ def _check(g: Gang, plan: Plan, blows: Blows) -> None:
     if plan.hopeless is None:
         assert (code, message) == (0, DONE), f"not done: {code}, {message}"
         assert g.result() == expected(PASSES, PODS)
-        newest = g.output / directory_of(PASSES - 1)
+        newest = g.output / pass_directory(PASSES - 1)
         assert (newest / "model").read_text() == expected(PASSES, PODS), "the last checkpoint is another one"
     else:
         truth = f"trainer {plan.hopeless} exited with {ALWAYS_CODE}"

@@ -1,6 +1,6 @@
 """The flags of v1 that this `paddle` takes: `--name=value` or `--name value`, booleans as 0, 1, true or false.
 
-No I/O here. Whatever is wrong with them is told at once, and nothing is left out quietly: a training that overlooks
+Whatever is wrong with them is told at once, and nothing is left out quietly: a training that overlooks
 a misspelled flag is another one than was asked for.
 """
 

@@ -18,6 +18,7 @@ from launcher.bridge.v1 import names, pass_stats, seat
 from launcher.bridge.v1.flags import Flags
 from launcher.bridge.v1.log import Log
 from launcher.bridge.v1.pass_stats import Course, Sums
+from launcher.contract import PASS_PREFIX
 
 
 def train(flags: Flags, log: Log) -> None:
@@ -67,7 +68,7 @@ class Training:
         self.course = Course(number, tuple(self.network.evaluators))
         feeds = self.config.train(self.data, number, place, self.network)
         cost = self.session.learn(number, feeds, self._heard, self.network.told, tuple(self._evaluators))
-        self.session.together(f"pass-{number}")
+        self.session.together(f"{PASS_PREFIX}{number}")
         self.log.tell(self.course.end())
         here.progress(pass_=number, cost=cost)
         if self.config.tests:

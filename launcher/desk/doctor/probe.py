@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from launcher.contract import DATA, DOCTOR_LABEL, MANAGED_BY, NAME
 from launcher.desk.config import datacenters
 from launcher.desk.config.datacenters import Storage
 from launcher.desk.doctor import checks, probe_findings
@@ -19,12 +20,12 @@ from launcher.desk.files.visit import had, registries, visit
 from launcher.desk.jobs import lookup, saved_output
 from launcher.desk.jobs.submit import gone, owned
 from launcher.desk.session import Desk
+from launcher.text import visible
 from launcher.transfer.channel import Channel
 from launcher.transfer.frames import Frame, number
 
 Json = dict[str, Any]
 
-LABEL = "paddle-launcher/doctor"
 WHAT = "a pod of the doctor's"
 SEEN_WITHIN, NAMED_WITHIN = 30, 20  # seconds; a DNS server remembers for 5 that a name was not there
 NONE = Storage(claim="none")
@@ -68,8 +69,8 @@ def shards(desk: Desk, name: str) -> Finding:
     job = output.path.rpartition("/")[0]
     with visit(desk, output, image=str(gang.lead.spec.get("image") or "")) as there, there.once() as channel:
         top = _directories(channel, job)
-        by_rank = [int(each) for each in top if _is_rank(each) and "data" in _directories(channel, f"{job}/{each}")]
-        below = _directories(channel, f"{job}/data") if "data" in top else set()
+        by_rank = [int(each) for each in top if _is_rank(each) and DATA in _directories(channel, f"{job}/{each}")]
+        below = _directories(channel, f"{job}/{DATA}") if DATA in top else set()
         under_data = [int(each) for each in below if _is_rank(each)]
     return probe_findings.shards(f"{output.top}/{job}", gang.lead.wanted, by_rank=by_rank, under_data=under_data)
 
@@ -84,14 +85,14 @@ def _refused(refused: Refused) -> Finding:
 def _alone(first: Probe, image: str) -> tuple[Finding, ...]:
     machine = first.ask("machine")
     return (
-        probe_findings.image(image, paddle=_plain(machine, "paddle"), command=_plain(machine, "command")),
+        probe_findings.image(image, paddle=_told(machine, "paddle"), command=_told(machine, "command")),
         probe_findings.shm(machine.number("shm")),
     )
 
 
 def _written(first: Probe) -> Finding:
     wrote = first.ask("write")
-    return probe_findings.written(_plain(wrote, "step"), _plain(wrote, "why"))
+    return probe_findings.written(_told(wrote, "step"), _told(wrote, "why"))
 
 
 def _beside(desk: Desk, token: str, first: Probe, *, shared: bool) -> tuple[Finding, ...]:
@@ -124,7 +125,7 @@ def _named(second: Probe, token: str) -> Finding:
         host,
         found.number("addresses"),
         wanted=2,
-        why=_plain(found, "why"),
+        why=_told(found, "why"),
         milliseconds=found.number("milliseconds"),
     )
 
@@ -152,8 +153,8 @@ def _name(desk: Desk, token: str, first: Probe) -> Iterator[None]:
     service = {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": {"name": _called(token), "labels": {"app.kubernetes.io/managed-by": "paddle-launcher"}},
-        "spec": {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": {LABEL: token}},
+        "metadata": {"name": _called(token), "labels": {MANAGED_BY: NAME}},
+        "spec": {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": {DOCTOR_LABEL: token}},
     }
     try:
         desk.api.create(owned(service, desk.api.get("Pod", first.name)))
@@ -167,13 +168,13 @@ def manifest(
 ) -> Json:
     """Return a pod with what jobs' pods have, not on the node of the other one if another can be had."""
     made = pod.manifest(name, image, storage or NONE, read_only=False, restricted=restricted, registries=registries)
-    made["metadata"]["labels"][LABEL] = pair
+    made["metadata"]["labels"][DOCTOR_LABEL] = pair
     spec = made["spec"]
     if storage is None:
         spec["volumes"][0] = {"name": "volume", "emptyDir": {}}
     spec["volumes"].append({"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": str(probe_findings.SHM)}})
     spec["containers"][0]["volumeMounts"].append({"name": "shm", "mountPath": "/dev/shm"})  # noqa: S108  # the pod's
-    apart = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {LABEL: pair}}}
+    apart = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {DOCTOR_LABEL: pair}}}
     preferred = [{"weight": 100, "podAffinityTerm": apart}]
     spec["affinity"] = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
     return made
@@ -196,6 +197,6 @@ def _is_rank(name: str) -> bool:
     return name.isascii() and name.isdecimal() and len(name) < 7
 
 
-def _plain(frame: Frame, name: str) -> str:
+def _told(frame: Frame, name: str) -> str:
     """Return a text that an image's own programs may have written."""
-    return "".join(mark if mark.isprintable() else "?" for mark in frame.text(name))[:200]
+    return visible(frame.text(name), 200)

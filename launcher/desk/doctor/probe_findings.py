@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from launcher.contract import DATA, HOME, USER
 from launcher.desk.doctor.checks import Finding
 
 MIB = 1 << 20
@@ -25,7 +26,7 @@ def no_pod(image: str, why: str) -> Finding:
     if "its image " in why:
         remedy = f"is {image} its name? `paddlectl registry` makes a pull secret where it is not public"
     elif "ended with" in why or "cannot be started" in why or "'probe'" in why:
-        why = f"{image} has no /opt/launcher of this version: {why}"
+        why = f"{image} has no {HOME} of this version: {why}"
         remedy = "build it as docker/README.md says"
     else:
         remedy = "`kubectl describe node` says what the nodes have left, `paddlectl get quota` what the namespace has"
@@ -62,7 +63,7 @@ def written(step: str, why: str) -> Finding:
     """Say whether a pod can do on the volume what gangs do there."""
     if not step:
         return Finding(what="volume", good=True, sentence="a pod can write, create exclusively and rename on it")
-    remedy = "let it be writable by the group 10001, as which jobs run (`fsGroup`), or by all"
+    remedy = f"let it be writable by the group {USER}, as which jobs run (`fsGroup`), or by all"
     if "exclusive" in step or "rename" in step:
         remedy = f"gangs need it to elect who speaks for them: {SHARED}, not one that is mounted from an object store"
     elif "no space" in why:
@@ -107,9 +108,9 @@ def name(host: str, addresses: int, *, wanted: int, why: str, milliseconds: int)
 def shards(place: str, trainers: int, *, by_rank: Collection[int], under_data: Collection[int]) -> Finding:
     """Say whether the shards in a job's directory are as its trainers will look for them."""
     if by_rank and under_data:
-        sentence = f"{place} holds shards in both layouts, <rank>/data and data/<rank>"
+        sentence = f"{place} holds shards in both layouts, <rank>/{DATA} and {DATA}/<rank>"
         return Finding(what="shards", good=False, sentence=sentence, remedy="move the one away that is out of date")
-    numbers, pattern = (by_rank, "<rank>/data") if by_rank else (under_data, "data/<rank>")
+    numbers, pattern = (by_rank, f"<rank>/{DATA}") if by_rank else (under_data, f"{DATA}/<rank>")
     if not numbers:
         return Finding(what="shards", good=True, sentence=f"none in {place}: the program has to find its data itself")
     missing = sorted(set(range(max(len(numbers), trainers))) - set(numbers))

@@ -11,9 +11,9 @@ from launcher.desk.files.paths import Remote
 from launcher.desk.files.progress import Progress
 from launcher.desk.files.visit import ATTEMPTS, Visit, visit
 from launcher.desk.session import Desk
+from launcher.text import shown
 from launcher.transfer.channel import Channel
 from launcher.transfer.counting import Count
-from launcher.transfer.names import shown
 from launcher.transfer.problem import Broken, Trouble
 from launcher.transfer.receiving import receive
 from launcher.transfer.sending import send

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from launcher.desk.config.datacenters import Datacenter, Storage
 from launcher.desk.errors import Problem
-from launcher.transfer.names import checked, divided, shown
+from launcher.text import shown
+from launcher.transfer.names import checked, divided
 from launcher.transfer.problem import Trouble
 
 HOMES = ("home", "user")

@@ -10,7 +10,7 @@ from launcher.desk.errors import Problem
 from launcher.desk.files import paths
 from launcher.desk.files.paths import Remote
 from launcher.desk.session import Desk
-from launcher.transfer.names import shown
+from launcher.text import shown
 
 
 def copies() -> None:

@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from launcher.contract import FILES_LABEL, MANAGED_BY, NAME, PYTHON, USER
 from launcher.desk.config.datacenters import Storage
 from launcher.desk.errors import Problem
-from launcher.job.pods import USER
 
 Json = dict[str, Any]
 
-LABEL = "paddle-launcher/files"
 CONTAINER = "files"
 MOUNT = "/volume"
-AGENT = ("/opt/launcher/bin/python", "-I", "-m", "launcher.files")
+AGENT = (PYTHON, "-I", "-m", "launcher.files")
 SERVE = (*AGENT, "serve", MOUNT)
 LONGEST = 12 * 3600  # seconds; it ends by itself soon after the last desk has gone
 
@@ -29,7 +28,7 @@ def manifest(
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "labels": {"app.kubernetes.io/managed-by": "paddle-launcher", LABEL: name}},
+        "metadata": {"name": name, "labels": {MANAGED_BY: NAME, FILES_LABEL: name}},
         "spec": {
             "restartPolicy": "Never",
             "activeDeadlineSeconds": LONGEST,

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from launcher.contract import FILES_LABEL
 from launcher.desk.config import datacenters
 from launcher.desk.errors import Problem, Refused
 from launcher.desk.files import dial, pod
@@ -18,6 +19,7 @@ from launcher.desk.jobs.registries import listed
 from launcher.desk.jobs.submit import gone
 from launcher.desk.jobs.watch import changes
 from launcher.desk.session import Desk
+from launcher.text import visible
 from launcher.transfer.channel import Channel
 from launcher.transfer.problem import Broken, Told, Trouble
 
@@ -46,11 +48,11 @@ class Visit:
                 channel.flush()
                 line.flush()
             except Broken as broken:
-                raise Broken(_plain(line.words.decode(errors="replace").strip() or str(broken))) from None
+                raise Broken(visible(line.words.decode(errors="replace").strip() or str(broken), 1000)) from None
             except Told as told:
-                raise Problem(f"{self.place.top}: {_plain(str(told))}") from None
+                raise Problem(f"{self.place.top}: {visible(told, 1000)}") from None
             except Trouble as trouble:
-                raise Problem(_plain(str(trouble))) from None
+                raise Problem(visible(trouble, 1000)) from None
 
     @contextmanager
     def once(self) -> Iterator[Channel]:
@@ -96,7 +98,7 @@ def _wait(desk: Desk, name: str, what: str) -> None:
     """Return when the pod runs; say for what it waits, and why it never will."""
     begun = time.monotonic()
     told = ""
-    for objects in changes(desk.api, "Pod", f"{pod.LABEL}={name}", tell=desk.voice.note):
+    for objects in changes(desk.api, "Pod", f"{FILES_LABEL}={name}", tell=desk.voice.note):
         found = next(map(job_state.pod, objects), None)
         if found is None:
             raise Problem(f"{what} was removed by somebody else: say the same again")
@@ -132,10 +134,6 @@ def registries(desk: Desk) -> tuple[str, ...]:
 
 def _left_over(desk: Desk) -> None:
     """Remove pods that have ended, of desks that were killed."""
-    for each in list(desk.api.listed("Pod", pod.LABEL)):
+    for each in list(desk.api.listed("Pod", FILES_LABEL)):
         if job_state.pod(each).over:
             gone(desk.api, "Pod", each["metadata"]["name"])
-
-
-def _plain(text: str) -> str:
-    return "".join(mark if mark.isprintable() else "?" for mark in text)[:1000]

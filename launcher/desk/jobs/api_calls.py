@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -21,6 +22,7 @@ from launcher.desk.config.datacenters import Datacenter
 from launcher.desk.errors import Problem, Unreachable
 from launcher.kube import kinds, refusals
 from launcher.kube.kubeconfig import credentials
+from launcher.text import split_lines
 
 Json = dict[str, Any]
 
@@ -157,6 +159,9 @@ class Api:
         return {"Authorization": " ".join(token.split())} if token else {}
 
 
+LONGEST_LINE = 8 << 20
+
+
 def opened(datacenter: Datacenter, namespace: str, environ: Mapping[str, str], tell: Callable[[str], None]) -> Api:
     """Return the API of a datacenter, or of the kubeconfig's context; nothing is sent yet."""
     found = credentials(datacenter, environ)
@@ -170,15 +175,7 @@ def opened(datacenter: Datacenter, namespace: str, environ: Mapping[str, str], t
 
 def lines(answer: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
     """Yield the lines of an answer as they come; what is too long for a line comes in pieces."""
-    half = b""
-    while data := _reading(answer.read1, "the API server"):
-        *whole, half = (half + data).split(b"\n")
-        yield from whole
-        if len(half) > 8 << 20:
-            yield half
-            half = b""
-    if half:
-        yield half
+    return split_lines(iter(partial(_reading, answer.read1, "the API server"), b""), LONGEST_LINE)
 
 
 def _object(text: bytes) -> Json | None:

@@ -6,11 +6,13 @@ No I/O here. What comes from the cluster or from pods is shown without what woul
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from launcher.desk.jobs.job_state import Pod
-from launcher.desk.jobs.lookup import Gang
-from launcher.desk.jobs.tables import shown
+from launcher.text import visible
+
+if TYPE_CHECKING:
+    from launcher.desk.jobs.lookup import Gang
 
 MOST_EVENTS = 30
 FIELDS = ("entry", "topology", "package", "image", "datacenter", "job_path")
@@ -25,7 +27,7 @@ def job(gang: Gang, namespace: str) -> str:
     for each in gang.jobs:
         counts = f"{each.active} active, {each.ready} ready, {each.succeeded} succeeded, {each.failed} failed"
         facts.append((each.name, f"{counts}, of {each.wanted}" + (f"; {each.end}: {each.why}" if each.why else "")))
-    return "".join(f"{name + ':':<12} {shown(value)}\n" for name, value in facts)
+    return "".join(f"{name + ':':<12} {visible(value)}\n" for name, value in facts)
 
 
 def gang(found: Mapping[str, Any]) -> str:
@@ -44,7 +46,7 @@ def gang(found: Mapping[str, Any]) -> str:
         "trouble": cause.get("reason"),
     }
     said = {name: _plain(value) for name, value in told.items() if value not in (None, "")}
-    text = "".join(f"{name + ':':<12} {shown(value)}\n" for name, value in said.items())
+    text = "".join(f"{name + ':':<12} {visible(value)}\n" for name, value in said.items())
     rows = [each for each in found.get("members") or () if isinstance(each, dict)]
     names = ("address", "role", "rank", "phase", "progress")
     members = table((names, *(tuple(_plain(each.get(name)) for name in names) for each in rows)))
@@ -100,7 +102,7 @@ def events(found: Iterable[Mapping[str, Any]]) -> str:
 
 def table(rows: Iterable[Sequence[object]]) -> str:
     """Return rows in columns."""
-    cells = [["" if each in ("", None) else shown(each) for each in row] for row in rows]
+    cells = [["" if each in ("", None) else visible(each) for each in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return "".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() + "\n" for row in cells
@@ -109,7 +111,7 @@ def table(rows: Iterable[Sequence[object]]) -> str:
 
 def indented(text: str) -> str:
     """Return a text of several lines, each a little to the right."""
-    return "".join(f"  {shown(line)}\n" for line in text.splitlines() if line)
+    return "".join(f"  {visible(line)}\n" for line in text.splitlines() if line)
 
 
 def _plain(value: object) -> str:

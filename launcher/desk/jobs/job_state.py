@@ -10,10 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from launcher.kube.kinds import JOB
+from launcher.contract import INDEX_ANNOTATION, JOB_LABEL, PSERVER, PSERVERS_LABEL, SPEC_ANNOTATION, TRAINER
 
-SPEC = "paddle-launcher/spec"
-INDEX = "batch.kubernetes.io/job-completion-index"
 # A container that waits for one of these gets no further by itself.
 STUCK = {
     "ErrImagePull": "its image cannot be pulled",
@@ -99,7 +97,7 @@ def job(found: Mapping[str, Any]) -> Job:
     end = next((each for each in ends if each.get("type") in ("Complete", "Failed")), {})
     containers = _rows(_map(_map(spec, "template"), "spec"), "containers")
     return Job(
-        gang=_word(_map(metadata, "labels"), JOB) or _word(metadata, "name"),
+        gang=_word(_map(metadata, "labels"), JOB_LABEL) or _word(metadata, "name"),
         name=_word(metadata, "name"),
         created=_word(metadata, "creationTimestamp"),
         started=_word(status, "startTime"),
@@ -114,7 +112,7 @@ def job(found: Mapping[str, Any]) -> Job:
         end=_word(end, "type"),
         why=": ".join(filter(None, (_word(end, "reason"), _word(end, "message")))),
         image=_word(containers[0], "image") if containers else "",
-        spec=_asked(_map(metadata, "annotations").get(SPEC)),
+        spec=_asked(_map(metadata, "annotations").get(SPEC_ANNOTATION)),
     )
 
 
@@ -127,11 +125,11 @@ def pod(found: Mapping[str, Any]) -> Pod:
     ended = _map(_map(own, "state"), "terminated") or _map(_map(own, "lastState"), "terminated")
     waiting = _word(_map(_map(own, "state"), "waiting"), "reason")
     ready = any(each.get("type") == "Ready" and each.get("status") == "True" for each in _rows(status, "conditions"))
-    code, index = ended.get("exitCode"), _word(_map(metadata, "annotations"), INDEX)
+    code, index = ended.get("exitCode"), _word(_map(metadata, "annotations"), INDEX_ANNOTATION)
     containers = _rows(spec, "containers")
     return Pod(
         name=_word(metadata, "name"),
-        role="pserver" if "paddle-job-pserver" in labels else "trainer",
+        role=PSERVER if PSERVERS_LABEL in labels else TRAINER,
         rank=int(index) if index.isdecimal() and len(index) < 7 else -1,
         phase=_word(status, "phase") or "Pending",
         started=_word(status, "startTime"),
@@ -152,7 +150,7 @@ def pod(found: Mapping[str, Any]) -> Pod:
 
 def in_order(pods: Iterable[Pod]) -> tuple[Pod, ...]:
     """Return pods by role, trainers first, and by rank."""
-    return tuple(sorted(pods, key=lambda each: (each.role != "trainer", each.rank, each.started, each.name)))
+    return tuple(sorted(pods, key=lambda each: (each.role != TRAINER, each.rank, each.started, each.name)))
 
 
 def _why(status: Mapping[str, Any], own: Mapping[str, Any], ended: Mapping[str, Any]) -> str:

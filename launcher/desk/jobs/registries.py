@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from launcher import contract
+from launcher.contract import MANAGED_BY, REGISTRY_LABEL, SERVER_ANNOTATION, USERNAME_ANNOTATION
 from launcher.desk.errors import Problem, Refused
 from launcher.kube import kinds
 
@@ -21,7 +23,6 @@ NAMES_ALONE = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 SERVER = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9._]*[A-Za-z0-9])?(:[0-9]{1,5})?(/[-A-Za-z0-9._/]*)?")
-SERVER_NOTE, USER_NOTE = "paddle-launcher/server", "paddle-launcher/username"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,15 +49,14 @@ def manifest(registry: Registry, password: str) -> Json:
     server = registry.server.removeprefix("https://").rstrip("/")
     token = base64.b64encode(f"{registry.username}:{password}".encode()).decode()
     auths = {"auths": {server: {"username": registry.username, "password": password, "auth": token}}}
-    key, value = kinds.OURS.split("=")
     return {
         "apiVersion": "v1",
         "kind": "Secret",
         "type": "kubernetes.io/dockerconfigjson",
         "metadata": {
             "name": registry.name,
-            "labels": {key: value, kinds.REGISTRY: registry.name},
-            "annotations": {SERVER_NOTE: server, USER_NOTE: registry.username},
+            "labels": {MANAGED_BY: contract.NAME, REGISTRY_LABEL: registry.name},
+            "annotations": {SERVER_ANNOTATION: server, USERNAME_ANNOTATION: registry.username},
         },
         "data": {".dockerconfigjson": base64.b64encode(json.dumps(auths).encode()).decode()},
     }
@@ -81,10 +81,12 @@ def saved(api: Api, registry: Registry, password: str) -> str:
 
 def listed(api: Api) -> Iterator[Registry]:
     """Yield the registries, by their names and notes alone: the secret parts are not asked for."""
-    for each in api.listed("Secret", f"{kinds.OURS},{kinds.REGISTRY}", accept=NAMES_ALONE):
+    for each in api.listed("Secret", f"{kinds.OURS},{REGISTRY_LABEL}", accept=NAMES_ALONE):
         notes = each["metadata"].get("annotations") or {}
         yield Registry(
-            name=each["metadata"]["name"], server=notes.get(SERVER_NOTE, ""), username=notes.get(USER_NOTE, "")
+            name=each["metadata"]["name"],
+            server=notes.get(SERVER_ANNOTATION, ""),
+            username=notes.get(USERNAME_ANNOTATION, ""),
         )
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from launcher import contract
 from launcher.desk.config.datacenters import Datacenter, Storage
 from launcher.desk.errors import Problem
 from launcher.desk.files.list import content, rows
@@ -13,8 +14,9 @@ from launcher.desk.files.visit import visit
 from launcher.desk.jobs.lookup import Gang
 from launcher.desk.session import Desk
 from launcher.job.places import SECOND
+from launcher.text import split_lines
 
-LOGS = {"train.log": "trainer", "server.log": "pserver"}
+LOGS = {contract.TRAIN_LOG: contract.TRAINER, contract.SERVER_LOG: contract.PSERVER}
 LONGEST = 1 << 20  # bytes of a line; more than that comes in pieces
 
 
@@ -24,17 +26,17 @@ def logs(desk: Desk, gang: Gang, wanted: Callable[[str, int], bool]) -> Iterator
     with visit(desk, place, image=_image(gang)) as there:
         nodes = sorted(_number(row.name) for row in rows(there, place.path) if _number(row.name) >= 0)
         for number in nodes:
-            for row in rows(there, f"{place.path}/node_{number}"):
+            for row in rows(there, f"{place.path}/{contract.node_directory(number)}"):
                 if row.kind == "-" and row.name in LOGS and wanted(LOGS[row.name], number):
-                    pieces = content(there, f"{place.path}/node_{number}/{row.name}")
-                    yield from ((LOGS[row.name], number, line) for line in lines(pieces))
+                    pieces = content(there, f"{place.path}/{contract.node_directory(number)}/{row.name}")
+                    yield from ((LOGS[row.name], number, line) for line in split_lines(pieces, LONGEST))
 
 
 def events(desk: Desk, gang: Gang) -> tuple[bytes, ...]:
     """Return the lines of the gang's events."""
     place = output(gang, desk.datacenter)
     with visit(desk, place, image=_image(gang)) as there:
-        return tuple(lines(content(there, f"{place.path}/events.jsonl")))
+        return tuple(split_lines(content(there, f"{place.path}/{contract.EVENTS}"), LONGEST))
 
 
 def output(gang: Gang, datacenter: Datacenter) -> Remote:
@@ -44,21 +46,8 @@ def output(gang: Gang, datacenter: Datacenter) -> Remote:
     if not isinstance(directory, str) or not directory:
         raise Problem(f"{gang.told()}; it had no volume, so that nothing of it is kept")
     top, storage = _behind(spec, directory, datacenter)
-    below = "/".join(filter(None, (directory[len(top) :].strip("/"), gang.name, "output")))
+    below = "/".join(filter(None, (directory[len(top) :].strip("/"), gang.name, contract.OUTPUT)))
     return Remote(top=top, path=below, storage=storage, read_only=True, inside=True)
-
-
-def lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the lines of a file that comes in pieces, without their ends."""
-    half = b""
-    for piece in pieces:
-        *whole, half = (half + piece).split(b"\n")
-        yield from whole
-        if len(half) > LONGEST:
-            yield half
-            half = b""
-    if half:
-        yield half
 
 
 def _behind(spec: Mapping[str, Any], directory: str, datacenter: Datacenter) -> tuple[str, Storage]:
@@ -84,5 +73,5 @@ def _image(gang: Gang) -> str:
 
 def _number(name: str) -> int:
     """Return the number of a node's directory, or -1."""
-    number = name.removeprefix("node_")
+    number = name.removeprefix(contract.NODE_PREFIX)
     return int(number) if number != name and number.isascii() and number.isdecimal() and len(number) < 7 else -1

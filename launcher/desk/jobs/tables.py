@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from launcher.desk.jobs.job_state import Job, Pod
+from launcher.text import visible
 
 NIL = "<nil>"
 JOBS = ("NUM", "NAME", "SUCC", "FAIL", "START", "COMP", "ACTIVE")
@@ -20,13 +21,12 @@ QUOTA = ("RESOURCE", "USED", "LIMIT")
 
 def line(cells: Iterable[object]) -> str:
     """Return one row."""
-    return "\t".join(map(shown, cells)) + "\n"
+    return "\t".join(map(cell_of, cells)) + "\n"
 
 
-def shown(cell: object) -> str:
+def cell_of(cell: object) -> str:
     """Return what a cell looks like; nothing is <nil>, as in the seeds."""
-    text = NIL if cell is None or cell == "" else str(cell)
-    return "".join(mark if mark.isprintable() else " " for mark in text)
+    return NIL if cell is None or cell == "" else visible(cell)
 
 
 def job(number: int, found: Job, *, wide: bool = False) -> str:

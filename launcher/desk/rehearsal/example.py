@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from launcher.contract import TRAINER
 from launcher.job import entry
 from launcher.job.description import Job
 from launcher.job.environment import environment
@@ -77,7 +78,7 @@ def recommendation(root: Path, python: Path) -> Example:
 
 def submitted(job: Job, package: Path) -> Example:
     """Return a job of this package as its trainers would run it."""
-    told = environment(job, "trainer")
+    told = environment(job, TRAINER)
     v1 = entry.is_v1(job)
     flags = (*START_SH, f"--num_passes={V1_PASSES}", f"--trainer_count={told['TRAINER_COUNT']}") if v1 else ()
     return Example(

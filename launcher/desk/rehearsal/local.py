@@ -15,13 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+from launcher.contract import PSERVER_PORT, Code
 from launcher.desk.display import Line
 from launcher.desk.rehearsal import example, paddle_env, processes, results, show, workspace
 from launcher.desk.rehearsal.example import Example
 from launcher.desk.rehearsal.rehearsal import JOB, Pod, Rehearsal, addresses, pods_of, ports
 from launcher.desk.rehearsal.workspace import NotReady
 
-CANNOT_BEGIN = 78
+CANNOT_BEGIN = Code.SETTINGS
 EXAMPLES = """\
 examples:
   python -m launcher.desk.local                        three pods on Paddle's own pservers, below build/demo
@@ -110,7 +111,9 @@ def _parse(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--stand-in", action="store_true", help="train with a stand-in for Paddle, in a few seconds")
     parser.add_argument("--pods", type=_whole(1, 100), default=3, help="how many (3)")
     parser.add_argument("--passes", type=_whole(1, 10_000), help="how often over the data (as the example says)")
-    parser.add_argument("--port", type=_whole(1, 65_000), default=7164, help="the pservers' first port (7164)")
+    parser.add_argument(
+        "--port", type=_whole(1, 65_000), default=PSERVER_PORT, help=f"the pservers' first port ({PSERVER_PORT})"
+    )
     parser.add_argument("--directory", default="build/demo", help="for all that is made (build/demo)")
     parser.add_argument("--keep", action="store_true", help="move the last run aside instead of removing it")
     return parser.parse_args(words)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from launcher.contract import OUTPUT
 from launcher.desk.rehearsal.example import Example
 
 JOB = "paddle-cluster-job"
@@ -51,7 +52,7 @@ class Rehearsal:
     @property
     def output(self) -> Path:
         """Where logs and models come to be."""
-        return self.job_dir / "output"
+        return self.job_dir / OUTPUT
 
     @property
     def curve(self) -> Path:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from launcher import contract
 from launcher.desk.rehearsal import curve, show
 from launcher.desk.rehearsal.processes import Ended
 from launcher.desk.rehearsal.rehearsal import Pod, Rehearsal
@@ -27,7 +28,9 @@ def tell(rehearsal: Rehearsal, pods: Sequence[Pod], ended: Sequence[Ended], seco
         print(f"\n{show.pass_table(learned)}")
     _tell_output(rehearsal)
     print(show.life_table({address: (codes[address], word) for address, word in words.items()}))
-    print(f"\ntrainers' and pservers' logs: {shown_path(rehearsal.output)}/node_*/{{train,server}}.log")
+    print(
+        f"\ntrainers' and pservers' logs: {shown_path(rehearsal.output)}/{contract.NODE_PREFIX}*/{{train,server}}.log"
+    )
     print(f"launchers' own: {shown_path(rehearsal.directory)}/pods/*/stderr.log")
     for what, path in (*_drawn(rehearsal, learned), *_report(rehearsal)):
         print(f"{what}: {shown_path(path)}")
@@ -41,7 +44,7 @@ def tell(rehearsal: Rehearsal, pods: Sequence[Pod], ended: Sequence[Ended], seco
 
 def train_log(rehearsal: Rehearsal, rank: int) -> str:
     """Return what a trainer's log says so far."""
-    return text(rehearsal.output / f"node_{rank}" / "train.log")
+    return text(rehearsal.output / contract.node_directory(rank) / contract.TRAIN_LOG)
 
 
 def text(path: Path) -> str:
@@ -59,14 +62,14 @@ def _learned(rehearsal: Rehearsal) -> Learned:
     logs = [train_log(rehearsal, rank) for rank in range(rehearsal.pods)]
     learned, held_out = ([*_scores(rehearsal, name)] for name in ("ratings.dat", "held_out.dat"))
     return Learned(
-        costs={f"node_{rank}": show.costs(log) for rank, log in enumerate(logs)},
+        costs={contract.node_directory(rank): show.costs(log) for rank, log in enumerate(logs)},
         errors=show.errors(logs[0]),
         constant=show.constant_error(learned, held_out) if learned and held_out else None,
     )
 
 
 def _scores(rehearsal: Rehearsal, name: str) -> Iterator[float]:
-    for path in rehearsal.job_dir.glob(f"*/data/{name}"):
+    for path in rehearsal.job_dir.glob(f"*/{contract.DATA}/{name}"):
         for line in path.read_text(encoding="latin-1").splitlines():
             yield float(line.split("::")[2])
 

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
+from launcher.contract import PASS_PREFIX
+
 COST = re.compile(r"\bPass=(\d+) .*\bAvgCost=(\S+)")
 ERROR = re.compile(r"\bPass=(\d+) .*\bRMSE=(\S+)")
 BAR = 30
@@ -128,7 +130,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def tree(title: str, paths: Sequence[PurePath]) -> str:
     """Return files as `tree` shows them; of the passes, the last one alone."""
-    passes = sorted({path.parts[0] for path in paths if path.parts[0].startswith("pass-")})
+    passes = sorted({path.parts[0] for path in paths if path.parts[0].startswith(PASS_PREFIX)})
     shown = [path.parts for path in paths if path.parts[0] not in passes[:-1] and not path.parts[0].startswith(".")]
     lines = [title, *_branches(sorted(shown), "")]
     if len(passes) > 1:

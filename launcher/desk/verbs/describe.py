@@ -7,6 +7,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from typing import Any
 
+from launcher.contract import STATUS_PORT
 from launcher.desk.errors import Problem
 from launcher.desk.jobs import describe, lookup
 from launcher.desk.jobs.job_state import Pod
@@ -15,7 +16,7 @@ from launcher.desk.session import Desk
 
 Json = dict[str, Any]
 
-STATUS_PORT = 7170
+STATUS_PORT = STATUS_PORT
 EXAMPLES = "  paddlectl describe my-job"
 
 

@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from launcher.contract import JOB_LABEL
 from launcher.desk.config import datacenters
 from launcher.desk.config.datacenters import Datacenter
 from launcher.desk.doctor import checks
@@ -59,7 +60,7 @@ def _findings(desk: Desk, job: str) -> Iterator[Finding]:
         yield checks.no_volume(datacenter.name or "the kubeconfig's context")
     yield _looked("quota", lambda: checks.quota(api.listed("ResourceQuota")))
     yield _looked("image", lambda: checks.registries(each.name for each in listed(api)))
-    yield _looked("shm", lambda: checks.shm(api.listed("Pod", f"{kinds.OURS},{kinds.JOB}")))
+    yield _looked("shm", lambda: checks.shm(api.listed("Pod", f"{kinds.OURS},{JOB_LABEL}")))
     yield from probe.findings(desk)
     if job:
         yield _looked("shards", lambda: probe.shards(desk, job))

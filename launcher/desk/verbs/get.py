@@ -7,6 +7,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from launcher.contract import SPEC_ANNOTATION
 from launcher.desk.arguments import WrongUsage, flag
 from launcher.desk.jobs import job_state, lookup, registries, tables
 from launcher.desk.jobs.watch import changes
@@ -68,7 +69,7 @@ def run(given: Namespace, desk: Desk) -> int:
 
 def leads(found: Iterator[Json]) -> Iterator[Json]:
     """Yield the Jobs that stand for a whole job."""
-    return (each for each in found if job_state.SPEC in (each["metadata"].get("annotations") or {}))
+    return (each for each in found if SPEC_ANNOTATION in (each["metadata"].get("annotations") or {}))
 
 
 def _jobs(given: Namespace, desk: Desk) -> Iterator[str]:

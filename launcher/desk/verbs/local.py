@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from launcher.contract import PSERVER_PORT
 from launcher.desk.arguments import flag, whole
 from launcher.desk.errors import Problem
 from launcher.desk.rehearsal import example
@@ -31,7 +32,14 @@ def arguments(parser: ArgumentParser) -> None:
     flag(parser, "jobname", "name", default=JOB, metavar="NAME", help=f"lower-case letters, digits and - ({JOB})")
     submit.of_a_job(parser)
     flag(parser, "pods", type=whole(1, MOST), default=None, metavar="N", help="as -parallelism (the demo's: 3)")
-    flag(parser, "port", type=whole(1, 65_000), default=7164, metavar="PORT", help="the pservers' first (7164)")
+    flag(
+        parser,
+        "port",
+        type=whole(1, 65_000),
+        default=PSERVER_PORT,
+        metavar="PORT",
+        help=f"the pservers' first ({PSERVER_PORT})",
+    )
     flag(parser, "directory", default="", metavar="DIR", help="for all that is made (build/NAME)")
     flag(parser, "keep", action="store_true", help="move the last run aside instead of removing it")
     flag(parser, "stand-in", action="store_true", help="the demo with a stand-in for Paddle")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
+from launcher.contract import PSERVER, TRAINER
 from launcher.desk.arguments import flag, seconds, whole
 from launcher.desk.jobs import control
 from launcher.desk.session import Desk
@@ -19,7 +20,7 @@ def arguments(parser: ArgumentParser) -> None:
     """Add which logs, and how much of them."""
     parser.add_argument("job")
     flag(parser, "f", "follow", action="store_true", help="wait for pods to start, and go on until the job ends")
-    flag(parser, "role", choices=("trainer", "pserver"), default="", help="of one role alone")
+    flag(parser, "role", choices=(TRAINER, PSERVER), default="", help="of one role alone")
     flag(parser, "worker", default="", metavar="POD", help="of one pod: its name, or such as trainer-0")
     flag(parser, "n", "tail", type=whole(0, 10_000_000), default=None, metavar="LINES", help="the last lines of each")
     flag(parser, "since", type=seconds, default=None, metavar="TIME", help="what is not older than 90s, 10m, 2h")

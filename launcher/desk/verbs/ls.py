@@ -8,7 +8,7 @@ from argparse import ArgumentParser, Namespace
 from launcher.desk.arguments import flag
 from launcher.desk.files import places
 from launcher.desk.session import Desk
-from launcher.transfer.names import shown
+from launcher.text import shown
 
 EXAMPLES = """\
   paddlectl ls                             the home in the current datacenter

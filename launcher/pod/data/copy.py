@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from launcher.dataset.manifest import NAME, Entry
+from launcher.contract import MANIFEST
+from launcher.dataset.manifest import Entry
 from launcher.pod.data.crew import Crew
 from launcher.pod.data.file import FileCopier, Read
 from launcher.pod.data.filesystems import threads_for
@@ -25,7 +26,8 @@ from launcher.pod.data.survey import Census, read_link, refuse_leaving, survey
 from launcher.pod.log import Tell
 from launcher.pod.outcome import ShardError
 from launcher.safefs.dirs import Dir, Found, Kind, all_inside, directory, inside, laid_over
-from launcher.safefs.refusals import naming, shown
+from launcher.safefs.refusals import naming
+from launcher.text import shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +69,7 @@ class Copier:
         refuse_leaving(copy.links)
         if missing := sorted(listed.keys() - copy.verified):
             raise ShardError(
-                f"{shown(missing[0])} is not there, and {NAME} lists it: expected all files of the split, "
+                f"{shown(missing[0])} is not there, and {MANIFEST} lists it: expected all files of the split, "
                 f"{len(missing)} are missing; split the data again, or copy it to the volume again"
             )
         return Census(files=copy.files, bytes=copy.bytes, links=copy.links, verified=len(copy.verified))

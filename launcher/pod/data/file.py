@@ -11,11 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from launcher.dataset.manifest import NAME, Entry
+from launcher.contract import MANIFEST
+from launcher.dataset.manifest import Entry
 from launcher.pod.data.hashing import BLOCK, Ring, sha256_of
 from launcher.pod.outcome import ShardError
 from launcher.safefs.dirs import FILE, Dir, Found, kind_of, opened
-from launcher.safefs.refusals import naming, shown
+from launcher.safefs.refusals import naming
+from launcher.text import shown
 
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 UNFINISHED = 0o200  # the mode of a file on its way: a whole one can be read
@@ -23,7 +25,7 @@ CHANGES = (
     "changes while it is copied: expected files that nobody writes to; start the job again when they are complete"
 )
 DIFFERS = (
-    f"is not the file that {NAME} lists, by its SHA-256: expected it as it was split; "
+    f"is not the file that {MANIFEST} lists, by its SHA-256: expected it as it was split; "
     "split the data again, or copy it to the volume again"
 )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from launcher.contract import DATA
 from launcher.pod.outcome import ShardError
 
 NUMBER = re.compile(r"[0-9]{1,9}")
@@ -24,7 +25,7 @@ def find_shard(
     """
     if by_rank and under_data:
         raise ShardError(
-            f"{job_dir} holds shards in both layouts, {_first(by_rank)}/data and data/{_first(under_data)}: "
+            f"{job_dir} holds shards in both layouts, {_first(by_rank)}/{DATA} and {DATA}/{_first(under_data)}: "
             "expected one of them; move the one away that is out of date"
         )
     numbers = by_rank or under_data
@@ -34,13 +35,13 @@ def find_shard(
     if _difference(numbers, {str(number) for number in range(count)}):
         count = trainers
     if wrong := _difference(numbers, {str(number) for number in range(count)}):
-        pattern = "<rank>/data" if by_rank else "data/<rank>"
+        pattern = f"<rank>/{DATA}" if by_rank else f"{DATA}/<rank>"
         raise ShardError(
             f"{job_dir}/{pattern}: {wrong}; expected one or more for each trainer, from 0 without a gap; there are "
             f"{trainers} trainers, as {counted_by} says: split the data into {trainers}, or start fewer trainers"
         )
     mine = (str(number) for number in range(rank, count, trainers))
-    return tuple((number, "data") if by_rank else ("data", number) for number in mine)
+    return tuple((number, DATA) if by_rank else (DATA, number) for number in mine)
 
 
 def _first(names: Collection[str]) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from launcher.dataset.manifest import LIMIT, NAME, Entry, Manifest, parse
+from launcher.contract import MANIFEST
+from launcher.dataset.manifest import LIMIT, Entry, Manifest, parse
 from launcher.dataset.problem import DatasetError
 from launcher.pod.outcome import ShardError
 from launcher.safefs.dirs import FILE, Dir, Kind, format_of, kind_of, opened
@@ -19,7 +20,7 @@ def listed_in(job: Dir, shards: Sequence[Dir], ways: int) -> Mapping[str, Entry]
         return {}
     if found.shards != ways:
         raise ShardError(
-            f"{job.path}: {ways} shards are there, and {NAME} lists {found.shards}: "
+            f"{job.path}: {ways} shards are there, and {MANIFEST} lists {found.shards}: "
             "expected those that it lists alone; move the others away, or the manifest if it is out of date"
         )
     entries = {f"{job.path}/{entry.name}": entry for entry in found.files}
@@ -28,10 +29,10 @@ def listed_in(job: Dir, shards: Sequence[Dir], ways: int) -> Mapping[str, Entry]
 
 
 def _manifest(job: Dir) -> Manifest | None:
-    if not format_of(job, NAME):
+    if not format_of(job, MANIFEST):
         return None
-    path = f"{job.path}/{NAME}"
-    with opened(path, FILE, name=NAME, at=job.fd) as file, naming(path):
+    path = f"{job.path}/{MANIFEST}"
+    with opened(path, FILE, name=MANIFEST, at=job.fd) as file, naming(path):
         if kind_of(os.fstat(file).st_mode, path) is not Kind.FILE:
             raise ShardError(f"{path} is no file: expected the manifest of a split; move it away")
         text = b""

@@ -16,11 +16,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from launcher.contract import DATA
 from launcher.pod.data.copy import Copier
 from launcher.pod.data.marker import Identity, Marker
 from launcher.pod.outcome import ShardError
 from launcher.safefs.dirs import directory
-from launcher.safefs.refusals import naming, shown
+from launcher.safefs.refusals import naming
+from launcher.text import shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +37,7 @@ class Place:
     @property
     def data(self) -> Path:
         """What the trainer reads."""
-        return self.workdir / "data"
+        return self.workdir / DATA
 
     @property
     def before(self) -> Path:

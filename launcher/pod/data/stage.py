@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from launcher.contract import DATA
 from launcher.dataset.manifest import Entry
 from launcher.pod import workdir
 from launcher.pod.data.copy import Copier
@@ -87,7 +88,7 @@ def _stage_files(place: Place, config: tuple[Dir, ...]) -> None:
 def _seen(config: Dir) -> Dir:
     # As the shell's `cp -rf dir/* .` does, names with a dot in front are passed over.
     hidden = {name for name in names(config) if name.startswith(".")}
-    own = {"data"} if stat.S_ISDIR(format_of(config, "data")) else set()
+    own = {DATA} if stat.S_ISDIR(format_of(config, DATA)) else set()
     return replace(config, without=config.without | hidden | own)
 
 
@@ -98,7 +99,7 @@ def _stage_data(
     if not sources:
         return Shard()
     under = place.underlay()
-    staged = place.staging("data", *(source.path for source in sources))
+    staged = place.staging(DATA, *(source.path for source in sources))
     place.take_back(staged)
     with ExitStack() as stack:
         if under:
@@ -154,12 +155,12 @@ def _with_payload(config: Dir, stack: ExitStack) -> tuple[Dir, ...]:
 
 def _data_of(config: tuple[Dir, ...], stack: ExitStack) -> Iterator[Dir]:
     for each in config:
-        if stat.S_ISDIR(format_of(each, "data")):
-            yield stack.enter_context(inside(each, "data"))
+        if stat.S_ISDIR(format_of(each, DATA)):
+            yield stack.enter_context(inside(each, DATA))
 
 
 def _looked_in(settings: Settings, rank: int) -> list[str]:
-    return [f"{settings.job_dir}/{rank}/data", f"{settings.job_dir}/data/{rank}"]
+    return [f"{settings.job_dir}/{rank}/{DATA}", f"{settings.job_dir}/{DATA}/{rank}"]
 
 
 def _shards(
@@ -198,11 +199,11 @@ def _has_data(job: Dir, name: str) -> bool:
     if format_of(job, name) == stat.S_IFLNK:
         return True
     with inside(job, name) as rank:
-        return format_of(rank, "data") in (stat.S_IFDIR, stat.S_IFLNK)
+        return format_of(rank, DATA) in (stat.S_IFDIR, stat.S_IFLNK)
 
 
 def _numbers_in_data(job: Dir) -> tuple[str, ...]:
-    if not format_of(job, "data"):
+    if not format_of(job, DATA):
         return ()
-    with inside(job, "data") as data:
+    with inside(job, DATA) as data:
         return _numbers(data)

@@ -14,7 +14,8 @@ from launcher.dataset.manifest import Entry
 from launcher.pod.data.links import Link, leaving
 from launcher.pod.outcome import ShardError
 from launcher.safefs.dirs import Dir, Found, Kind, all_inside, laid_over
-from launcher.safefs.refusals import naming, shown
+from launcher.safefs.refusals import naming
+from launcher.text import shown
 
 T = TypeVar("T")
 TOGETHER = 16  # directories that are open at a time on each level, so that they can be listed side by side

@@ -12,6 +12,7 @@ from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar
 
+from launcher.contract import Code
 from launcher.pod.gang.node import Station
 from launcher.pod.gang.protocol.follower import Orders, Run
 from launcher.pod.gang.protocol.messages import Generation, Marks, Verdict
@@ -19,7 +20,7 @@ from launcher.pod.gang.protocol.state import Brood
 from launcher.pod.gang.status.metrics import Facts
 from launcher.pod.inbox import Inbox
 from launcher.pod.log import Tell
-from launcher.pod.outcome import Code, Decided, GangError, JoinError, LauncherError, Outcome, Stopped
+from launcher.pod.outcome import Decided, GangError, JoinError, LauncherError, Outcome, Stopped
 from launcher.pod.peers.roster import Roster, Waiting
 from launcher.pod.peers.watch import Lookout
 from launcher.pod.programs.plan import Resume

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from launcher.contract import OUTPUT, node_directory
 from launcher.pod.log import Tell
 from launcher.pod.output.lines import Lines
 from launcher.pod.output.log_file import Log, LogFile
@@ -61,5 +62,5 @@ def finish(spoken: Sequence[Voice], out: Sink, tell: Tell, until: float) -> None
 def _log(program: Program, settings: Settings, tell: Tell) -> Log | None:
     if settings.job_path is None:
         return None
-    parts = (settings.job, "output", f"node_{program.rank}", program.log)
+    parts = (settings.job, OUTPUT, node_directory(program.rank), program.log)
     return Log(LogFile(settings.job_path, parts, tell), tell)

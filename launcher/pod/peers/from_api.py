@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import quote
 
+from launcher.contract import NODES_LABEL, PSERVERS_LABEL, TRAINERS_LABEL
 from launcher.kube import pod_json
 from launcher.kube.account import DIRECTORY, Account, Trouble
 from launcher.kube.transport import Api, Limits
@@ -66,11 +67,11 @@ def rosters(
 def wanted(settings: Settings) -> dict[Role, Group]:
     """Return whom to wait for, pservers first."""
     if not settings.separated:
-        selector = f"job-name={settings.job}"
+        selector = f"{NODES_LABEL}={settings.job}"
         return {Role.NODE: _group(Role.NODE, selector, settings.trainers, settings.counted_by)}
     return {
-        Role.PSERVER: _group(Role.PSERVER, f"paddle-job-pserver={settings.gang}", settings.pservers, "PSERVERS"),
-        Role.TRAINER: _group(Role.TRAINER, f"paddle-job={settings.gang}", settings.trainers, "TRAINERS"),
+        Role.PSERVER: _group(Role.PSERVER, f"{PSERVERS_LABEL}={settings.gang}", settings.pservers, "PSERVERS"),
+        Role.TRAINER: _group(Role.TRAINER, f"{TRAINERS_LABEL}={settings.gang}", settings.trainers, "TRAINERS"),
     }
 
 

@@ -9,6 +9,7 @@ import socket
 import threading
 from collections.abc import Callable
 
+from launcher.contract import job_of
 from launcher.pod.log import Tell
 from launcher.pod.outcome import SettingsError
 from launcher.pod.peers import machine
@@ -52,9 +53,10 @@ def _places(settings: Settings) -> dict[Role, Place]:
     pservers, trainers = settings.peers.pservers[0], settings.peers.trainers[0]
     if not settings.separated:
         return {Role.NODE: _place(settings, Role.NODE, trainers, settings.job, settings.trainers)}
+    first, second = (job_of(settings.gang, role) for role in (Role.PSERVER, Role.TRAINER))
     return {
-        Role.PSERVER: _place(settings, Role.PSERVER, pservers, f"{settings.gang}-pserver", settings.pservers),
-        Role.TRAINER: _place(settings, Role.TRAINER, trainers, f"{settings.gang}-trainer", settings.trainers),
+        Role.PSERVER: _place(settings, Role.PSERVER, pservers, first, settings.pservers),
+        Role.TRAINER: _place(settings, Role.TRAINER, trainers, second, settings.trainers),
     }
 
 

@@ -10,7 +10,8 @@ import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from launcher.pod.outcome import Code, signal_name
+from launcher.contract import Code
+from launcher.pod.outcome import signal_name
 from launcher.pod.settings.nouns import Role
 
 # A fleet program's first trainer stops the pservers when all have finished, so a pserver may end with 0 a moment

@@ -13,8 +13,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from launcher.contract import Code
 from launcher.pod.inbox import HALTING, STOPPING, Ended, Halted, Inbox, Told
-from launcher.pod.outcome import Code, StartError
+from launcher.pod.outcome import StartError
 from launcher.pod.programs import policy
 from launcher.pod.programs.policy import ALONE, Cause, Child, Step, Stop, Wish
 from launcher.pod.settings.nouns import Role

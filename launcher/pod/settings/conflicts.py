@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 
-from launcher.pod.settings.nouns import PeersFrom, Runtime, Settings
-from launcher.pod.settings.reader import Reader
+from launcher.contract import is_plain
+from launcher.pod.settings.nouns import PeersFrom, Role, Runtime, Settings
 
 # What the launcher itself says to a v1 trainer: saying it again would be a contradiction.
 V1_OWN = {
@@ -104,7 +104,7 @@ def _paths(settings: Settings) -> Cases:
         ),
         (
             # Paddle 2.6.2 hands its save and load paths to bash unquoted.
-            settings.runtime is Runtime.FLEET and not Reader.plain(str(job_dir)),
+            settings.runtime is Runtime.FLEET and not is_plain(str(job_dir)),
             f"JOB_PATH/JOB_NAME={str(job_dir)!r}: expected only letters, digits and _ . / - "
             "(Paddle would pass anything else to a shell)",
         ),
@@ -128,7 +128,7 @@ def _v1(settings: Settings) -> Cases:
         return ()
     flags = dict(settings.flags.pairs)
     sparse = str(settings.ports.sparse)
-    trains = settings.role != "pserver"
+    trains = settings.role is not Role.PSERVER
     return (
         *((name in flags, f"--{name} is the launcher's to say: expected it by {by}") for name, by in V1_OWN.items()),
         (

@@ -1,4 +1,7 @@
-"""What `start_paddle --help` and `--version` answer."""
+"""What `start_paddle --help` and `--version` answer.
+
+No I/O here.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What a pod was told, in words of its own: the nouns that all the rooms share.
 
-No I/O here; `variables` reads them.
+No I/O here. `variables` reads them.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
 
+from launcher import contract
 from launcher.pod.settings.arguments import Flags
 
 TURNS = 6
@@ -25,9 +26,9 @@ class Runtime(StrEnum):
 class Role(StrEnum):
     """What this pod runs: a pserver and a trainer (node), or one of them."""
 
-    NODE = "node"
-    PSERVER = "pserver"
-    TRAINER = "trainer"
+    NODE = contract.NODE
+    PSERVER = contract.PSERVER
+    TRAINER = contract.TRAINER
 
 
 class PeersFrom(StrEnum):

@@ -17,7 +17,6 @@ from launcher.pod.settings.masking import hidden
 
 LABEL = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 HOST = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,251}[A-Za-z0-9])?\.?")
-PLAIN = re.compile(r"[A-Za-z0-9_./-]+")
 # What Kubernetes and Docker make from the name of a Service that happens to start like ours.
 FROM_SERVICE = re.compile(r".*_(SERVICE_HOST|SERVICE_PORT(_.+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)")
 SERVICE_URL = re.compile(r"(tcp|udp|sctp)://")
@@ -32,11 +31,6 @@ class Reader:
         self.environ = environ
         self.problems: list[str] = []
         self.asked: dict[str, str] = {}
-
-    @staticmethod
-    def plain(path: str) -> bool:
-        """Return whether a path means the same to a shell as to the kernel."""
-        return PLAIN.fullmatch(path) is not None
 
     def problem(self, name: str, given: str, expected: str) -> None:
         """Keep one problem: the variable, what was given, what was expected."""

@@ -1,6 +1,6 @@
 """Every variable and flag of a pod: its name, its default and its check, each said once, in `_settings`.
 
-No I/O here: values in, `Settings` out, or one `SettingsError` that tells every problem.
+No I/O here. Values in, `Settings` out, or one `SettingsError` that tells every problem.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from launcher.contract import OUTPUT, PSERVER_PORT, RECORD, STATUS_PORT
 from launcher.pod.outcome import SettingsError
 from launcher.pod.settings import arguments as command_line
 from launcher.pod.settings.conflicts import contradictions
@@ -67,8 +68,8 @@ def _settings(reader: Reader, arguments: Sequence[str], here: PurePosixPath) -> 
         stage_threads=_stage_threads(reader),
         timing=_timing(reader),
         max_restarts=reader.whole("LAUNCHER_MAX_RESTARTS", default=3, low=0, high=1000),
-        status_port=reader.whole("LAUNCHER_STATUS_PORT", default=7170, low=1, high=65535),
-        record=reader.absolute_or_none("LAUNCHER_RECORD", shown="output/.launcher in the job's directory"),
+        status_port=reader.whole("LAUNCHER_STATUS_PORT", default=STATUS_PORT, low=1, high=65535),
+        record=reader.absolute_or_none("LAUNCHER_RECORD", shown=f"{OUTPUT}/{RECORD} in the job's directory"),
         resume=reader.switch("LAUNCHER_RESUME", on="auto", off="never"),
         prefix=reader.switch_or_auto("LAUNCHER_LOG_PREFIX"),
         command=command,
@@ -134,7 +135,7 @@ def _peers(reader: Reader) -> Peers:
 def _ports(reader: Reader) -> Ports:
     return Ports(
         nic=reader.word("CONF_PADDLE_NIC", default="eth0"),
-        first=reader.whole("CONF_PADDLE_PORT", default=7164, low=1, high=65535),
+        first=reader.whole("CONF_PADDLE_PORT", default=PSERVER_PORT, low=1, high=65535),
         dense=reader.whole("CONF_PADDLE_PORTS_NUM", default=1, low=1, high=1000),
         sparse=reader.whole("CONF_PADDLE_PORTS_NUM_SPARSE", default=1, low=0, high=1000),
     )

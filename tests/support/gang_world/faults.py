@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from launcher.pod.outcome import Code
+from launcher.contract import Code
 from tests.support.gang_world.checks import Broken
 from tests.support.gang_world.world import START, Pod, World
 

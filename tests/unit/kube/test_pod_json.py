@@ -9,6 +9,7 @@ import yaml  # type: ignore[import-untyped]  # comes with kubernetes, for readin
 from hypothesis import given
 from hypothesis import strategies as st
 
+from launcher.contract import INDEX_ANNOTATION
 from launcher.kube import pod_json, rbac
 from launcher.kube.transport import Gone
 from launcher.kube.watch import lines
@@ -45,7 +46,7 @@ def test_an_index_is_digits_or_nothing(text: str) -> None:
 
 
 def test_an_index_may_stand_in_the_label_alone() -> None:
-    assert pod_json.seen(pod("a", labels={pod_json.INDEX: "7"})).index == 7
+    assert pod_json.seen(pod("a", labels={INDEX_ANNOTATION: "7"})).index == 7
 
 
 @pytest.mark.parametrize(("text", "address"), [("FD00:0::1", "fd00::1"), ("10.0.0.300", ""), ("localhost", "")])
@@ -156,7 +157,7 @@ anything = st.recursive(
 )
 # The names that matter, with anything at all under them.
 NAMES = [
-    pod_json.INDEX,
+    INDEX_ANNOTATION,
     "metadata",
     "spec",
     "status",

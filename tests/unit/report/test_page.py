@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from launcher.report.forms import BUILDERS, PHASES, ROLES
+from launcher.contract import PHASES, ROLES
+from launcher.report.forms import BUILDERS
 from launcher.report.markup import VOID
 from launcher.report.page import page
 from launcher.report.reading import read

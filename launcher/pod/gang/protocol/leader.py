@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from launcher.contract import Code
 from launcher.pod.gang.protocol.barriers import gathered
 from launcher.pod.gang.protocol.leader_state import (
     Lead,
@@ -21,7 +22,6 @@ from launcher.pod.gang.protocol.messages import Failure, Generation, Stage, Stat
 from launcher.pod.gang.protocol.reasons import deserted, lacking, unmet
 from launcher.pod.gang.protocol.sealing import SEALING, end_if_overdue, seal, sealed
 from launcher.pod.gang.protocol.state import Rules, View
-from launcher.pod.outcome import Code
 from launcher.pod.settings.nouns import Role
 
 # Every way from one stage to the next. A stage also lasts; from OVER there is none.

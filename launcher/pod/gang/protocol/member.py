@@ -1,6 +1,6 @@
 """One member of a gang: what it says of itself, what it keeps as a leader, and what it is to do next.
 
-No I/O here: time, news and the record's facts come in, a status and orders go out. So the whole protocol can be
+No I/O here. Time, news and the record's facts come in, a status and orders go out. So the whole protocol can be
 driven through any order of events without a socket, a clock or a volume.
 """
 

@@ -9,30 +9,31 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from launcher import contract
 from launcher.pod.settings.nouns import Role
 
 
 class Phase(StrEnum):
     """How far a pod has come."""
 
-    JOINING = "joining"
-    STAGING = "staging"
-    SERVING = "serving"
-    TRAINING = "training"
-    TRAINED = "trained"
-    DONE = "done"
-    FAILED = "failed"
-    STOPPED = "stopped"
+    JOINING = contract.JOINING
+    STAGING = contract.STAGING
+    SERVING = contract.SERVING
+    TRAINING = contract.TRAINING
+    TRAINED = contract.TRAINED
+    DONE = contract.DONE
+    FAILED = contract.FAILED
+    STOPPED = contract.STOPPED
 
 
 class Stage(StrEnum):
     """How far a generation has come, by its leader's word."""
 
-    GATHERING = "gathering"  # none runs: waiting until all are there, have their data, and no children
-    READYING = "readying"  # it is made: waiting until every member says that it is ready for it
-    SERVING = "serving"  # pservers start
-    TRAINING = "training"  # trainers start
-    OVER = "over"  # there is a verdict
+    GATHERING = contract.GATHERING  # none runs: waiting until all are there, have their data, and no children
+    READYING = contract.READYING  # it is made: waiting until every member says that it is ready for it
+    SERVING = contract.SERVING  # pservers start
+    TRAINING = contract.TRAINING  # trainers start
+    OVER = contract.OVER  # there is a verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

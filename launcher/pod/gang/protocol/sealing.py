@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from launcher.contract import Code
 from launcher.pod.gang.protocol.leader_state import Lead, patience, replaced, statuses_of
 from launcher.pod.gang.protocol.messages import Failure, Stage, Status, Verdict, Word
 from launcher.pod.gang.protocol.state import Rules, View
-from launcher.pod.outcome import Code
 
 # A volume that does not answer holds the verdict no longer than this.
 SEALING = 5.0

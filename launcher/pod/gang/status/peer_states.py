@@ -1,6 +1,6 @@
 """What is heard of the peers, by address: kept by the thread that polls and serves, looked at by any.
 
-No I/O here but a clock; a lock is held for moments.
+Nothing here reads or waits but for a clock and a lock that is held for moments.
 """
 
 from __future__ import annotations

@@ -14,13 +14,14 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from itertools import count
 
-from launcher.pod.gang.store.record import KEY, Record, file_of
+from launcher import contract
+from launcher.pod.gang.store.record import KEY, Record
 from launcher.pod.gang.store.volume import Below, refusing
 from launcher.safefs.dirs import FILE, Dir, format_of, inside, names, opened
 from launcher.safefs.small_file import NO_LINKS, Link
 
 LAST = 253402300799  # the last second that has a date; a file's time may be anything
-OF_A_RUN = ("pass-*", "node_*", "events.jsonl")
+OF_A_RUN = (f"{contract.PASS_PREFIX}*", f"{contract.NODE_PREFIX}*", contract.EVENTS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +35,7 @@ class Run:
     def name(self) -> str:
         """The directory below the output that its things are moved into."""
         began = datetime.fromtimestamp(min(max(0, self.began_ns // 10**9), LAST), UTC)
-        return f"run-{began:%Y%m%dT%H%M%S}-{self.record.key[:8]}"
+        return f"{contract.RUN_PREFIX}{began:%Y%m%dT%H%M%S}-{self.record.key[:8]}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +74,7 @@ def last_run(record: Record) -> Run | None:
 
 
 def _run(home: Dir, record: Record) -> Run | None:
-    first = file_of(1)
+    first = contract.generation_file(1)
     if not record.owns(home, first):
         return None
     with opened(f"{home.path}/{first}", FILE, name=first, at=home.fd) as fd:

@@ -15,12 +15,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
+from launcher.contract import EVENTS
 from launcher.pod.gang.store.volume import Below, RecordError, refusing
 from launcher.pod.log import Tell
 from launcher.pod.output.log_file import APPEND
 from launcher.safefs.dirs import opened
 
-FILE_NAME = "events.jsonl"
 LIMIT = 1000  # lines that wait
 LONGEST = 1 << 20
 # Read as well: what an earlier leader left half must not spoil the next line.
@@ -87,7 +87,7 @@ class Chronicle:
 
     @property
     def _path(self) -> str:
-        return f"{self._output.path if self._output else ''}/{FILE_NAME}"
+        return f"{self._output.path if self._output else ''}/{EVENTS}"
 
     def _ask(self) -> None:
         self._asked, self._tried = True, False
@@ -112,7 +112,7 @@ class Chronicle:
             with (
                 output.opened(make=True) as at,
                 refusing(self._path),
-                opened(self._path, APPEND_AND_READ, name=FILE_NAME, at=at.fd, mode=0o644) as fd,
+                opened(self._path, APPEND_AND_READ, name=EVENTS, at=at.fd, mode=0o644) as fd,
             ):
                 self._write_all(fd, lines)
         except RecordError as error:

@@ -13,13 +13,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
+from launcher.contract import DONE_FILE, PASS_PREFIX, pass_directory
 from launcher.pod.gang.store.volume import Below, RecordError
 from launcher.pod.outcome import ShardError
 from launcher.safefs.dirs import FILE, Dir, Kind, inside, names, opened, walk
 from launcher.safefs.small_file import content
 
-NAME = re.compile(r"pass-(\d{5,9})")
-DONE = "done"
+NAME = re.compile(rf"{PASS_PREFIX}(\d{{5,9}})")
 KEPT = 10  # as many of the newest are told: members that see different ones have one of these in common
 TRIED = 100  # and so many are looked into for them
 
@@ -53,14 +53,9 @@ def complete(output: Below, *, without: Baseline = NOTHING) -> tuple[int, ...]:
         return tuple(sorted(islice(good, KEPT)))
 
 
-def directory_of(number: int) -> str:
-    """Return the name of a pass's directory."""
-    return f"pass-{number:05}"
-
-
 def _numbers(output: Dir) -> tuple[int, ...]:
     found = (NAME.fullmatch(name) for name in names(output))
-    return tuple(int(each[1]) for each in found if each and each[0] == directory_of(int(each[1])))
+    return tuple(int(each[1]) for each in found if each and each[0] == pass_directory(int(each[1])))
 
 
 def _is_new(output: Dir, number: int, without: Baseline) -> bool:
@@ -71,7 +66,7 @@ def _is_new(output: Dir, number: int, without: Baseline) -> bool:
 def _mark(output: Dir, number: int) -> Mark | None:
     """Return the signs of a pass's `done`; it is opened, since a network volume may list what was there before."""
     try:
-        with inside(output, directory_of(number)) as at, opened(DONE, FILE, name=DONE, at=at.fd) as fd:
+        with inside(output, pass_directory(number)) as at, opened(DONE_FILE, FILE, name=DONE_FILE, at=at.fd) as fd:
             info = os.fstat(fd)
             return info.st_mtime_ns, info.st_ino
     except ShardError:
@@ -81,9 +76,9 @@ def _mark(output: Dir, number: int) -> Mark | None:
 def _is_whole(output: Dir, number: int) -> bool:
     """Return whether all that `done` speaks for is there; what cannot be read is not."""
     try:
-        with inside(output, directory_of(number)) as at:
-            done = content(at, DONE)
-            sizes = {path: size for path, size in _sizes(at).items() if path != DONE}
+        with inside(output, pass_directory(number)) as at:
+            done = content(at, DONE_FILE)
+            sizes = {path: size for path, size in _sizes(at).items() if path != DONE_FILE}
     except (RecordError, ShardError):
         return False
     if done is None:

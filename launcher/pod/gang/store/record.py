@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TypeVar
 
+from launcher.contract import NOW, RECORD, VERDICT, generation_file
 from launcher.pod.gang.protocol.codec import (
     Malformed,
     decode_generation,
@@ -30,8 +31,6 @@ from launcher.safefs.small_file import Link, content, make, overwrite
 
 VERSION = 1
 KEY = re.compile(r"[A-Za-z0-9-]{1,64}")
-NOW = "now"
-VERDICT = "verdict.json"
 DIGITS = 10  # of the number in `now`, which has the same length for ever
 AHEAD = 1000  # how far `now` may lag behind; a leader that dies between two files leaves it one behind
 REMEDY = "move it away, or set LAUNCHER_RECORD to another directory"
@@ -67,7 +66,7 @@ class Record:
             # Numbers may leave gaps, and a leader that slept must not fill one.
             if self._now(home) > number:
                 return False
-            if not self._write(home, file_of(number), lambda: encode_generation(generation)):
+            if not self._write(home, generation_file(number), lambda: encode_generation(generation)):
                 return False
             # It may have slept since, too, and must not take `now` back.
             newest = max(self._probe(home, number)[0], self._now(home))
@@ -88,7 +87,7 @@ class Record:
             number, generation = self._probe(home, now)
             if not generation and number:
                 raise RecordError(
-                    f"{home.path}/{NOW} names generation {number}, but {file_of(number)} is not there: "
+                    f"{home.path}/{NOW} names generation {number}, but {generation_file(number)} is not there: "
                     f"if it does not come within a minute, {REMEDY}"
                 )
             return generation
@@ -109,7 +108,7 @@ class Record:
         return standing
 
     def _generation(self, home: Dir, number: int) -> Generation | None:
-        name = file_of(number)
+        name = generation_file(number)
         generation = self._read(home, name, decode_generation)
         if generation and generation.number != number:
             raise _unfit(home, name, f"holds generation {generation.number}")
@@ -166,13 +165,8 @@ def record_of(settings: Settings, key: str) -> Record | None:
     if settings.record == "none" or not key:
         return None
     output = output_of(settings)
-    where = Below(root=PurePosixPath(settings.record)) if settings.record else output and output.at(".launcher")
+    where = Below(root=PurePosixPath(settings.record)) if settings.record else output and output.at(RECORD)
     return Record(where=where, key=key, job=settings.job) if where else None
-
-
-def file_of(number: int) -> str:
-    """Return the name of a generation's file."""
-    return f"gen-{number}.json"
 
 
 def header(home: Dir, name: str, head: bytes) -> dict[str, object]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from launcher.contract import Code
 from launcher.pod.gang.protocol.member import Member
 from launcher.pod.gang.protocol.messages import Generation, Phase, Stage, Status, Verdict
 from launcher.pod.gang.protocol.state import Heard
-from launcher.pod.outcome import Code
 from launcher.pod.settings.nouns import Role
 
 Put = Callable[..., None]

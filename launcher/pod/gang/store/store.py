@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from launcher.contract import pass_directory
 from launcher.pod.gang.protocol.messages import Generation, Verdict
 from launcher.pod.gang.protocol.state import Recorded
 from launcher.pod.gang.store.archive import make_way
 from launcher.pod.gang.store.event_file import Chronicle
-from launcher.pod.gang.store.passes import NOTHING, Baseline, complete, directory_of
+from launcher.pod.gang.store.passes import NOTHING, Baseline, complete
 from launcher.pod.gang.store.record import Record, record_of
 from launcher.pod.gang.store.recorder import Records
 from launcher.pod.gang.store.volume import RecordError, output_of
@@ -106,7 +107,7 @@ class Ledger:
         """Return where training goes on after a complete pass."""
         if number is None or self._output is None:
             return None
-        return Resume(start_pass=number + 1, directory=f"{self._output.path}/{directory_of(number)}")
+        return Resume(start_pass=number + 1, directory=f"{self._output.path}/{pass_directory(number)}")
 
     def _survey(self, *, leads: bool) -> tuple[int, ...] | None:
         """Look once.

@@ -14,10 +14,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from launcher.pod.outcome import Code, LauncherError, ShardError
+from launcher.contract import OUTPUT, Code
+from launcher.pod.outcome import LauncherError, ShardError
 from launcher.pod.settings.nouns import Settings
 from launcher.safefs.dirs import Dir, directory, inside
-from launcher.safefs.refusals import shown
+from launcher.text import shown
 
 
 class RecordError(LauncherError):
@@ -71,7 +72,7 @@ class Below:
 
 def output_of(settings: Settings) -> Below | None:
     """Return where a job's output goes, None where it has no volume."""
-    return Below(root=settings.job_path, parts=(settings.job, "output")) if settings.job_path else None
+    return Below(root=settings.job_path, parts=(settings.job, OUTPUT)) if settings.job_path else None
 
 
 @contextmanager

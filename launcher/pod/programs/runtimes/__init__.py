@@ -1,4 +1,7 @@
-"""How each runtime is started: pure functions from settings and roster to a plan."""
+"""How each runtime is started: pure functions from settings and roster to a plan.
+
+No I/O here.
+"""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ No I/O here. One process a pod, no pservers.
 
 from __future__ import annotations
 
+from launcher.contract import TRAIN_LOG
 from launcher.pod.peers.roster import Roster
 from launcher.pod.programs import plan as plans
 from launcher.pod.programs.plan import Plan, Program, Resume
@@ -26,6 +27,6 @@ def plan(settings: Settings, roster: Roster, resume: Resume | None, _generation:
         rank=roster.rank,
         argv=settings.command + settings.flags.words,
         env=env | plans.resuming(resume),
-        log="train.log",
+        log=TRAIN_LOG,
     )
     return plans.plan(roster, pserver=None, trainer=trainer)

@@ -5,6 +5,7 @@ No I/O here. Without PADDLE_PSERVERS_IP_PORT_LIST Paddle trains alone and says n
 
 from __future__ import annotations
 
+from launcher.contract import SERVER_LOG, TRAIN_LOG
 from launcher.pod.peers.roster import Roster
 from launcher.pod.programs import plan as plans
 from launcher.pod.programs.plan import Plan, Program, Resume
@@ -22,8 +23,8 @@ def plan(settings: Settings, roster: Roster, resume: Resume | None, generation: 
     }
     argv = settings.command + settings.flags.words
     pserver = Program(
-        role=Role.PSERVER, rank=roster.rank, argv=argv, env=shared | {"TRAINING_ROLE": "PSERVER"}, log="server.log"
+        role=Role.PSERVER, rank=roster.rank, argv=argv, env=shared | {"TRAINING_ROLE": "PSERVER"}, log=SERVER_LOG
     )
     mine = {"TRAINING_ROLE": "TRAINER", "PADDLE_TRAINER_ID": str(roster.rank)} | plans.resuming(resume)
-    trainer = Program(role=Role.TRAINER, rank=roster.rank, argv=argv, env=shared | mine, log="train.log")
+    trainer = Program(role=Role.TRAINER, rank=roster.rank, argv=argv, env=shared | mine, log=TRAIN_LOG)
     return plans.plan(roster, pserver=pserver, trainer=trainer, ports=(port,))

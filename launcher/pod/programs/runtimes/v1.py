@@ -5,6 +5,7 @@ No I/O here.
 
 from __future__ import annotations
 
+from launcher.contract import OUTPUT, SERVER_LOG, TRAIN_LOG
 from launcher.pod.peers.roster import Roster
 from launcher.pod.programs import plan as plans
 from launcher.pod.programs.plan import Plan, Program, Resume
@@ -16,9 +17,9 @@ COMMENT = "paddle_process_by_paddle"
 def plan(settings: Settings, roster: Roster, resume: Resume | None, _generation: int) -> Plan:
     """Return a v1 pserver and trainer."""
     env = plans.identity(roster)
-    pserver = Program(role=Role.PSERVER, rank=roster.rank, argv=_pserver(settings, roster), env=env, log="server.log")
+    pserver = Program(role=Role.PSERVER, rank=roster.rank, argv=_pserver(settings, roster), env=env, log=SERVER_LOG)
     trainer = Program(
-        role=Role.TRAINER, rank=roster.rank, argv=_trainer(settings, roster, resume), env=env, log="train.log"
+        role=Role.TRAINER, rank=roster.rank, argv=_trainer(settings, roster, resume), env=env, log=TRAIN_LOG
     )
     ports = settings.ports
     return plans.plan(roster, pserver=pserver, trainer=trainer, ports=tuple(range(ports.first, ports.last + 1)))
@@ -50,7 +51,7 @@ def _trainer(settings: Settings, roster: Roster, resume: Resume | None) -> tuple
         "--pservers=" + ",".join(peer.address for peer in roster.pservers),
         f"--num_gradient_servers={len(roster.trainers)}",
     )
-    last = (f"--trainer_id={roster.rank}", f"--save_dir={settings.job_dir}/output")
+    last = (f"--trainer_id={roster.rank}", f"--save_dir={settings.job_dir}/{OUTPUT}")
     return own + _unless_given(settings) + _flags(settings, resume) + last + _start(resume)
 
 

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from launcher.contract import Code
 from launcher.pod.data.stage import Shard
-from launcher.pod.outcome import Code, ShardError
+from launcher.pod.outcome import ShardError
 from tests.support.volume import BY_RANK, UNDER_DATA, Volume, lay_out, read_back
 
 CONFIG = {"TRAIN_CONFIG_DIR": "recommendation"}

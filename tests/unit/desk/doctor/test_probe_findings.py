@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from launcher.contract import DOCTOR_LABEL
 from launcher.desk.config.datacenters import Storage
 from launcher.desk.doctor import probe_findings
 from launcher.desk.doctor.checks import Finding
-from launcher.desk.doctor.probe import LABEL, manifest
+from launcher.desk.doctor.probe import manifest
 
 MIB = 1 << 20
 NODES = ("node-1", "node-2")
@@ -83,8 +84,8 @@ def test_a_probe_has_what_a_jobs_pod_has_and_stays_apart_from_the_other() -> Non
     assert [each["name"] for each in spec["volumes"]] == ["volume", "shm"]
     assert spec["containers"][0]["volumeMounts"][1] == {"name": "shm", "mountPath": "/dev/shm"}
     (apart,) = spec["affinity"]["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
-    assert apart["podAffinityTerm"]["labelSelector"] == {"matchLabels": {LABEL: "t"}}
-    assert made["metadata"]["labels"][LABEL] == "t"
+    assert apart["podAffinityTerm"]["labelSelector"] == {"matchLabels": {DOCTOR_LABEL: "t"}}
+    assert made["metadata"]["labels"][DOCTOR_LABEL] == "t"
     assert spec["securityContext"]["runAsNonRoot"]
     without = manifest("n-1", "i", None, pair="t", restricted=True, registries=())
     assert without["spec"]["volumes"][0] == {"name": "volume", "emptyDir": {}}

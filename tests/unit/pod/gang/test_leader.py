@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from launcher.contract import Code
 from launcher.pod.gang.protocol.leader import lead
 from launcher.pod.gang.protocol.leader_state import Lead
 from launcher.pod.gang.protocol.messages import Failure, Stage, Verdict, Word
 from launcher.pod.gang.protocol.sealing import SEALING
 from launcher.pod.gang.protocol.state import Recorded, View
-from launcher.pod.outcome import Code
 from tests.support.gang_world.views import ENDED, LIMITS, NOW, OVER, READY, RULES, gang, of, status, view, who
 
 

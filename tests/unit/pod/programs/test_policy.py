@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launcher.pod.outcome import Code
+from launcher.contract import Code
 from launcher.pod.programs.policy import FAREWELL, PATIENCE, Cause, Child, Step, Stop, decide, first_cause
 from launcher.pod.settings.nouns import Role
 from launcher.pod.settings.variables import known

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from launcher.pod.outcome import Code, SettingsError
+from launcher.contract import Code
+from launcher.pod.outcome import SettingsError
 from launcher.pod.programs import v1_check
 from launcher.pod.programs.v1_check import can_train
 

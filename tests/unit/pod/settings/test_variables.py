@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launcher.pod.outcome import Code, SettingsError
+from launcher.contract import Code
+from launcher.pod.outcome import SettingsError
 from launcher.pod.settings.nouns import PeersFrom, Role, Runtime, Settings
 from launcher.pod.settings.variables import known, read
 

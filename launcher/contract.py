@@ -1,0 +1,95 @@
+"""What rooms, images and users must agree on, each written once: codes, words, ports, labels, names of files.
+
+No I/O here. Python 3.8, and no import: training programs, the pod and the desk all read it. `launcher.here` alone
+does not, since it may be copied by itself; a test compares the two.
+"""
+
+from __future__ import annotations
+
+
+class Code:
+    """Exit codes that are the launcher's own; a child's own code, or 128+n, comes through as it is."""
+
+    DONE = 0
+    DATA = 65  # wrong data, a cost that is no number, a torn pass: no restart helps
+    API = 69
+    BUG = 70
+    CANNOT_START = 71
+    SHARD = 74  # files could not be staged, written or read
+    JOIN = 75  # the peers did not come in time; of a training program: the launcher ended its generation
+    GANG = 76
+    SETTINGS = 78
+
+
+# The part a pod plays: LAUNCHER_ROLE, statuses, events, labels, the names of Jobs.
+NODE, PSERVER, TRAINER = "node", "pserver", "trainer"
+ROLES = (NODE, PSERVER, TRAINER)
+
+# How far a pod has come, in statuses, events and metrics.
+JOINING, STAGING, SERVING, TRAINING, TRAINED = "joining", "staging", "serving", "training", "trained"
+DONE, FAILED, STOPPED = "done", "failed", "stopped"
+PHASES = frozenset([JOINING, STAGING, SERVING, TRAINING, TRAINED, DONE, FAILED, STOPPED])
+# How far a generation has come, by its leader's word; two of its stages are called as a pod's phases are.
+GATHERING, READYING, OVER = "gathering", "readying", "over"
+
+STATUS_PORT = 7170  # probes, NetworkPolicies and the desk ask it
+PSERVER_PORT = 7164  # the first of a pserver's, as in every start_paddle before this one
+
+# The launcher's image.
+HOME = "/opt/launcher"
+PYTHON = f"{HOME}/bin/python"
+USER = 10001  # any number but 0 does: the image needs no such user
+
+# Labels and annotations. What finds peers has the names that older manifests have.
+NAME = "paddle-launcher"
+MANAGED_BY = "app.kubernetes.io/managed-by"
+JOB_LABEL = f"{NAME}/job"
+REGISTRY_LABEL = f"{NAME}/registry"
+FILES_LABEL = f"{NAME}/files"
+DOCTOR_LABEL = f"{NAME}/doctor"
+SPEC_ANNOTATION = f"{NAME}/spec"  # what was asked for, on a job's first Job
+SERVER_ANNOTATION, USERNAME_ANNOTATION = f"{NAME}/server", f"{NAME}/username"  # of a registry's Secret
+NODES_LABEL = "job-name"  # Kubernetes gives it to a Job's pods
+PSERVERS_LABEL, TRAINERS_LABEL = "paddle-job-pserver", "paddle-job"
+INDEX_ANNOTATION = "batch.kubernetes.io/job-completion-index"
+
+# In the job's directory on the volume.
+DATA = "data"  # a rank's shard: <rank>/data, or data/<rank>
+MANIFEST = "manifest.json"
+OUTPUT = "output"
+# In the output.
+TRAIN_LOG, SERVER_LOG = "train.log", "server.log"
+EVENTS = "events.jsonl"
+NODE_PREFIX, PASS_PREFIX, RUN_PREFIX = "node_", "pass-", "run-"
+DONE_FILE = "done"  # in a pass, written last
+# The gang's record.
+RECORD = ".launcher"
+NOW, VERDICT = "now", "verdict.json"
+
+# Letters that a path may have where bash reads it, too: Paddle 2.6.2 gives its save and load paths to bash unquoted.
+PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-")
+
+
+def is_plain(path: str) -> bool:
+    """Return whether a path means the same to a shell as to the kernel."""
+    return bool(path) and PLAIN.issuperset(path)
+
+
+def job_of(job: str, role: str) -> str:
+    """Return the name of a role's Job where pservers and trainers are Jobs of their own."""
+    return f"{job}-{role}"
+
+
+def node_directory(rank: int) -> str:
+    """Return the directory of a rank's logs, in the output."""
+    return f"{NODE_PREFIX}{rank}"
+
+
+def pass_directory(number: int) -> str:
+    """Return the directory of a pass, in the output."""
+    return f"{PASS_PREFIX}{number:05}"
+
+
+def generation_file(number: int) -> str:
+    """Return the file of a generation, in the record."""
+    return f"gen-{number}.json"
