@@ -52,7 +52,7 @@ leave_out() {
 # No more of the launcher: its own packages stay its own.
 add_bridge() {
     mkdir "$(site)/launcher"
-    for part in __init__.py here.py bridge dataset job; do
+    for part in __init__.py contract.py here.py text.py bridge dataset job; do
         cp -r "launcher/$part" "$(site)/launcher/"
     done
     ln -s "$(site)/launcher/bridge/bin/paddle" "$HOME_OF_IT/bin/paddle"

@@ -122,3 +122,17 @@ def test_what_training_programs_share_is_python_3_8_and_imports_nothing_of_ours(
 def test_each_path_that_bash_leaves_alone_is_plain() -> None:
     assert all(map(contract.is_plain, ("/home/jobpath/a-b_c.d", "x", "A9")))
     assert not any(map(contract.is_plain, ("", "a b", "a\n", "$HOME", "ä", "a;b", "٣")))
+
+
+def test_the_programs_image_has_all_that_its_part_of_the_launcher_imports() -> None:
+    """The Paddle image copies some of the launcher into the programs' own Python; what a function imports is apart."""
+    parts = re.search(r"for part in __init__\.py (.+); do", (ROOT / "docker/install_paddle.sh").read_text())
+    assert parts
+    there = {f"launcher.{part.removesuffix('.py')}" for part in parts[1].split()}
+    inside = [path for path in MODULES if any(name_of(path).startswith(each) for each in there)]
+    assert {name_of(path) for path in inside} >= {"launcher.bridge.failure", "launcher.dataset.writing"}
+    for path in inside:
+        for node in ast.parse(path.read_text(), feature_version=(3, 8)).body:
+            if isinstance(node, ast.ImportFrom) and str(node.module).startswith("launcher"):
+                names = [f"{node.module}.{alias.name}" for alias in node.names]
+                assert all(any(f"{name}.".startswith(f"{each}.") for each in there) for name in names), path

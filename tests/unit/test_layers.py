@@ -31,7 +31,7 @@ def name_of(path: Path) -> str:
 def imports_of(path: Path, *, types: bool = True) -> Iterator[str]:
     """Yield what a module imports; without `types` only what it imports when it runs."""
     tree = ast.parse(path.read_text())
-    left = set()
+    left: set[int] = set()
     for node in ast.walk(tree):
         if not types and isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             left.update(map(id, ast.walk(node)))
