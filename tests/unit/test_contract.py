@@ -125,7 +125,7 @@ def test_each_path_that_bash_leaves_alone_is_plain() -> None:
 
 
 def test_the_programs_image_has_all_that_its_part_of_the_launcher_imports() -> None:
-    """The Paddle image copies some of the launcher into the programs' own Python; what a function imports is apart."""
+    """The Paddle image copies a part into the programs' own Python; what only a function imports is left out here."""
     parts = re.search(r"for part in __init__\.py (.+); do", (ROOT / "docker/install_paddle.sh").read_text())
     assert parts
     there = {f"launcher.{part.removesuffix('.py')}" for part in parts[1].split()}
