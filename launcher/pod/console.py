@@ -92,7 +92,7 @@ class Story:
     def of_init(self, cause: Cause) -> Outcome:
         """Return a plain init's outcome; it is not told, since the command's own words are enough."""
         self._quiet = not cause.unstarted
-        return Outcome(code=cause.code, reason=cause.reason)
+        return cause.outcome
 
     def end(self, outcome: Outcome) -> None:
         """Leave the termination message, and one canonical last line."""

@@ -18,17 +18,17 @@ SMALLEST_TAIL = 80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The end of a pod's life: one code, one reason in a sentence, and the last lines of the log that matter."""
+    """How something ended, a pod's life or a gang's run: the code, the reason in a sentence, the log's last lines."""
 
     code: int
     reason: str
-    tail: bytes = b""
+    tail: str = ""
 
     def message(self) -> str:
         """Return the termination message: the reason first, then as much of the log's end as fits."""
         reason = _clip(_utf8(self.reason), TERMINATION_LIMIT, keep_end=False)
         room = TERMINATION_LIMIT - len(reason) - len(_TAIL_TITLE)
-        tail = _utf8(self.tail.decode(errors="replace")).strip()
+        tail = _utf8(self.tail).strip()
         if tail and room >= SMALLEST_TAIL:
             reason += _TAIL_TITLE + _clip(tail, room, keep_end=True)
         return reason.decode()
@@ -110,7 +110,7 @@ def of(error: Exception) -> Outcome:
         return error.outcome
     if isinstance(error, LauncherError):
         return Outcome(code=error.code, reason=str(error))
-    where = "".join(traceback.format_exception(error)).encode(errors="replace")
+    where = "".join(traceback.format_exception(error))
     reason = f"a bug in the launcher: {type(error).__name__}: {error}; please report it with the lines below"
     return Outcome(code=Code.BUG, reason=reason, tail=where)
 

@@ -12,10 +12,9 @@ from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar
 
-from launcher.contract import Code
 from launcher.pod.gang.node import Station
 from launcher.pod.gang.protocol.follower import Orders, Run
-from launcher.pod.gang.protocol.messages import Generation, Marks, Verdict
+from launcher.pod.gang.protocol.messages import Generation, Marks
 from launcher.pod.gang.protocol.state import Brood
 from launcher.pod.gang.status.metrics import Facts
 from launcher.pod.inbox import Inbox
@@ -131,7 +130,7 @@ class Membership:
             self._member.stop()
         self._member.report(children=brood.left, serving=brood.serving, trained=brood.trained)
         orders = self._station.look()
-        if self._end is None or (orders.end and orders.end.kill and self._end.grace):
+        if self._end is None or (orders.kill and self._end.grace):
             self._end = self._ending(orders)
         self.wish = replace(self.wish, run=RUNS[orders.run], cause=self._end, until=orders.until)
         return self.wish
@@ -139,13 +138,13 @@ class Membership:
     def settle(self, cause: Cause) -> Outcome | None:
         """Return how it ended for this pod, once nothing of its children is left; None if another start follows."""
         self._member.rest()
-        self._station.board.end(cause.reason)
+        self._station.board.end(cause.outcome.reason)
         verdict = self._station.verdict
         if verdict and not (cause.told and cause.at < self._station.decided):
-            return _outcome(verdict)
+            return verdict
         if cause.told:
-            return Outcome(code=cause.code, reason=cause.reason)
-        self._tell("generation_ended", generation=self._member.status.known, reason=cause.reason)
+            return cause.outcome
+        self._tell("generation_ended", generation=self._member.status.known, reason=cause.outcome.reason)
         return None
 
     def lament(self, own: Outcome) -> Outcome:
@@ -154,8 +153,7 @@ class Membership:
         until = time.monotonic() + LAMENT
         while self._member.order.addresses and not self._station.look().verdict and time.monotonic() < until:
             self._inbox.next(until)
-        verdict = self._station.verdict
-        return _outcome(verdict) if verdict else own
+        return self._station.verdict or own
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -176,7 +174,7 @@ class Membership:
         """Look while no children run; a verdict ends this life."""
         orders = self._station.look()
         if self._station.verdict:
-            raise Decided(_outcome(self._station.verdict))
+            raise Decided(self._station.verdict)
         return orders
 
     @property
@@ -234,11 +232,10 @@ class Membership:
 
     def _ending(self, orders: Orders) -> Cause | None:
         now = time.monotonic()
-        if verdict := orders.verdict:
-            return Cause(at=now, code=verdict.code, reason=verdict.reason)
+        if orders.verdict:
+            return Cause(at=now, outcome=orders.verdict)
         if orders.end:
-            grace = 0.0 if orders.end.kill else self.wish.grace
-            return Cause(at=now, code=Code.GANG, reason=orders.end.reason, grace=grace)
+            return Cause(at=now, outcome=orders.end, grace=0.0 if orders.kill else self.wish.grace)
         return None
 
     def _refuse_to_wait_for_ever(self, begun: float) -> None:
@@ -263,7 +260,3 @@ class Membership:
         if self._member.last:
             return GangError(f"the gang did not come together again (LAUNCHER_REJOIN_TIMEOUT): {why}")
         return JoinError(f"the gang did not come together (LAUNCHER_JOIN_TIMEOUT): {why}")
-
-
-def _outcome(verdict: Verdict) -> Outcome:
-    return Outcome(code=verdict.code, reason=verdict.reason, tail=verdict.tail.encode(errors="replace"))

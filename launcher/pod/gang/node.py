@@ -14,7 +14,7 @@ from dataclasses import replace
 from launcher.pod.gang.here.service import Board
 from launcher.pod.gang.protocol.follower import Orders
 from launcher.pod.gang.protocol.member import Member, Order
-from launcher.pod.gang.protocol.messages import Failure, Stage, Status, Verdict, Who
+from launcher.pod.gang.protocol.messages import Failure, Stage, Status, Who
 from launcher.pod.gang.protocol.state import Heard, Limits, Rules
 from launcher.pod.gang.status.loop import Statuses
 from launcher.pod.gang.status.metrics import Facts
@@ -42,7 +42,7 @@ class Station:
         )
         self.board = Board(nudge)
         self.ledger = Ledger(settings, nudge, tell)
-        self.verdict: Verdict | None = None
+        self.verdict: Outcome | None = None
         self.decided = 0.0
         self.staged_bytes = 0  # so far; another thread counts
         self._statuses = Statuses(
@@ -106,8 +106,8 @@ class Station:
         name = member.order.names.get(who.address)
         alone = len(member.order.addresses) < 2
         reason = own.reason if alone or not name else f"{own.reason}, on {name}"
-        tail, generation = own.tail.decode(errors="replace"), member.status.ready
-        member.fail(Failure(generation=generation, code=own.code, reason=reason, address=who.address, tail=tail))
+        generation = member.status.ready
+        member.fail(Failure(generation=generation, code=own.code, reason=reason, address=who.address, tail=own.tail))
 
     def leader_answered(self) -> float:
         """Return when the leader answered last, 0 if it never did."""

@@ -27,10 +27,10 @@ class Voice:
     pump: Pump
     log: Log | None
 
-    def tail(self) -> bytes:
+    def tail(self) -> str:
         """Return its last lines, those included that are still in the pipe."""
         self.pump.settle(time.monotonic() + LAST_LINES)
-        return self.pump.tail
+        return self.pump.tail.decode(errors="replace")
 
 
 def voices(plan: Plan, settings: Settings, out: Sink, tell: Tell, heading: str) -> dict[str, Voice]:

@@ -46,7 +46,7 @@ def run(plan: Plan, settings: Settings, inbox: Inbox, story: Story, gang: Member
     cause = supervise.run(starts, inbox, grace=settings.timing.grace, manners=manners, ask=crew.ask)
     crew.close(cause)
     if crew.failure and cause.culprit:
-        cause = replace(cause, reason=crew.failure.reason)
+        cause = replace(cause, outcome=crew.failure)
     if crew.stop:  # also one that came while the children were ending for another cause: it holds for the pod
         cause = policy.first_cause((), crew.stop) or cause
     sweep()
@@ -134,7 +134,7 @@ class Crew:
 
     def _failure(self, cause: Cause) -> Outcome:
         """Return what went wrong, in full: why it was killed, where it stood still, its last lines."""
-        reason = self.vigil.reasons.get(cause.culprit, cause.reason)
+        reason = self.vigil.reasons.get(cause.culprit, cause.outcome.reason)
         if why := explain(self.memory, Memory.now()):
             reason = f"{reason}: {why}"
-        return Outcome(code=cause.code, reason=reason, tail=self.voices[cause.culprit].tail())
+        return Outcome(code=cause.outcome.code, reason=reason, tail=self.voices[cause.culprit].tail())

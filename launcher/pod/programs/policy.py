@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from launcher.contract import Code
-from launcher.pod.outcome import signal_name
+from launcher.pod.outcome import Outcome, signal_name
 from launcher.pod.settings.nouns import Role
 
 # A fleet program's first trainer stops the pservers when all have finished, so a pserver may end with 0 a moment
@@ -51,11 +51,10 @@ class Stop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """Why the children end; `told` by a signal; `grace` is theirs where it differs from the usual one."""
+    """When and how the children end; `told` by a signal; `grace` is theirs where it differs from the usual one."""
 
     at: float
-    code: int
-    reason: str
+    outcome: Outcome
     culprit: str = ""
     unstarted: bool = False
     told: bool = False
@@ -105,8 +104,8 @@ def first_cause(children: Sequence[Child], stop: Stop | None, wish: Wish = ALONE
     """Return what comes first: it may lie a farewell ahead, and a better end may still overtake it."""
     causes = [cause for child in children if (cause := _failure(child, children, wish))]
     if stop:
-        reason = f"told to stop by {signal_name(stop.signum)}"
-        causes.append(Cause(at=stop.at, code=128 + stop.signum, reason=reason, told=True))
+        outcome = Outcome(code=128 + stop.signum, reason=f"told to stop by {signal_name(stop.signum)}")
+        causes.append(Cause(at=stop.at, outcome=outcome, told=True))
     if wish.cause:
         causes.append(wish.cause)
     if wish.alone and (done := _success(children)):
@@ -125,8 +124,7 @@ def _failure(child: Child, children: Sequence[Child], wish: Wish) -> Cause | Non
     if child.code:
         return Cause(
             at=child.ended,
-            code=exit_code(child.code),
-            reason=_reason(child),
+            outcome=Outcome(code=exit_code(child.code), reason=_reason(child)),
             culprit=child.name,
             unstarted=bool(child.why),
             grace=wish.grace,
@@ -134,7 +132,8 @@ def _failure(child: Child, children: Sequence[Child], wish: Wish) -> Cause | Non
     if child.role is Role.PSERVER and (not wish.alone or any(other.role is not Role.PSERVER for other in children)):
         reason = f"{child.name} ended with 0 before the trainers were done; could it not bind its port?"
         farewell = FAREWELL if Role.TRAINER in wish.run else 0.0
-        return Cause(at=child.ended + farewell, code=Code.GANG, reason=reason, culprit=child.name, grace=wish.grace)
+        outcome = Outcome(code=Code.GANG, reason=reason)
+        return Cause(at=child.ended + farewell, outcome=outcome, culprit=child.name, grace=wish.grace)
     return None
 
 
@@ -142,7 +141,8 @@ def _success(children: Sequence[Child]) -> Cause | None:
     awaited = [child for child in children if child.role is not Role.PSERVER] or list(children)
     if not awaited or any(child.code != 0 for child in awaited):
         return None
-    return Cause(at=max(child.ended for child in awaited), code=0, reason="every trainer of this pod is done")
+    outcome = Outcome(code=0, reason="every trainer of this pod is done")
+    return Cause(at=max(child.ended for child in awaited), outcome=outcome)
 
 
 def _given_up(child: Child, now: float) -> bool:

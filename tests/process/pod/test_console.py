@@ -211,7 +211,7 @@ def test_a_plain_init_that_ran_its_command_says_nothing_of_its_own() -> None:
 
 def test_a_plain_init_tells_a_command_that_it_could_not_start() -> None:
     story = Story(termination_log=Path("/nonexistent/message"))
-    ended = story.of_init(Cause(at=0, code=71, reason="cannot start", unstarted=True))
+    ended = story.of_init(Cause(at=0, outcome=Outcome(code=71, reason="cannot start"), unstarted=True))
     assert (ended.code, ended.reason) == (71, "cannot start")
     with Lives() as lives:
         life = lives.start("/not/there")

@@ -20,7 +20,7 @@ def outcome(script: str) -> int:
         return os.posix_spawn(argv[0], argv, os.environ, setsid=True, setsigmask=[], setsigdef=default)
 
     start = Start(name="shell", role=Role.TRAINER, spawn=spawn)
-    return supervise.run([start], inbox, grace=1).code
+    return supervise.run([start], inbox, grace=1).outcome.code
 
 
 for code in range(256):

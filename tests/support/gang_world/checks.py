@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from launcher.pod.gang.protocol.leader import TRANSITIONS
-from launcher.pod.gang.protocol.messages import Generation, Stage, Verdict
+from launcher.pod.gang.protocol.messages import Generation, Stage
+from launcher.pod.outcome import Outcome
 from launcher.pod.settings.nouns import Role
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class Checks:
     serving: dict[int, set[str]] = field(default_factory=dict)
     ended: dict[int, set[str]] = field(default_factory=dict)
     complete: bool = False  # every trainer of one and the same generation ended with 0
-    verdicts: list[Verdict] = field(default_factory=list)
+    verdicts: list[Outcome] = field(default_factory=list)
     first: float = math.inf  # when the first verdict was said
     generations: dict[int, Generation] = field(default_factory=dict)
 
@@ -67,7 +68,7 @@ class Checks:
         ended.add(children.launcher.boot)
         self.complete |= ended >= _boots(children.generation, without=Role.PSERVER)
 
-    def decided(self, launcher: Launcher, verdict: Verdict) -> None:
+    def decided(self, launcher: Launcher, verdict: Outcome) -> None:
         self.world.note(launcher, "has the verdict", verdict.code, verdict.reason)
         self.hold(bool(verdict.code) or self.complete, "done before every trainer was")
         self.verdicts.append(verdict)

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from launcher.pod.gang.protocol.follower import End, Orders
+from launcher.pod.gang.protocol.follower import Orders
 from launcher.pod.gang.protocol.member import NOBODY, Member, Order
-from launcher.pod.gang.protocol.messages import Failure, Status, Verdict, Who
+from launcher.pod.gang.protocol.messages import Failure, Status, Who
 from launcher.pod.gang.protocol.state import Recorded
+from launcher.pod.outcome import Outcome
 from launcher.pod.settings.nouns import Role
 from tests.support.gang_world.children import Children
 from tests.support.gang_world.peers import Peers
@@ -35,7 +36,7 @@ class Launcher:
     staging: object = None
     children: Children | None = None
     reading: bool = False
-    verdict: Verdict | None = None
+    verdict: Outcome | None = None
     told: bool = False
     woken: float = math.inf
     peers: Peers = field(init=False)
@@ -134,19 +135,19 @@ class Launcher:
         if orders.verdict:
             self.verdict = orders.verdict
             self.world.checks.decided(self, orders.verdict)
-            self.end(End(reason=orders.verdict.reason))
+            self.end()
         elif orders.end:
-            self.end(orders.end)
+            self.end(kill=orders.kill)
         elif orders.ready and orders.run and not self.told:
             if self.children is None:
                 self.children = Children(launcher=self, generation=self.member.taking_part)
             if not self.children.ending:
                 self.children.run(orders.run)
 
-    def end(self, end: End) -> None:
+    def end(self, *, kill: bool = False) -> None:
         """End the children, at once or with what they need of their grace."""
         children = self.children
-        if end.kill or children is None or not children.left:
+        if kill or children is None or not children.left:
             self._ended(children)
         elif not children.ending:
             children.ending = True
@@ -174,7 +175,7 @@ class Launcher:
             number = self.member.status.ready
             self.member.fail(Failure(generation=number, code=code, reason=f"a child ended with {code}"))
             self.look()
-            self.end(End(reason="its own failure", kill=True))
+            self.end(kill=True)
         elif self.staging:
             self.member.fail(Failure(generation=0, code=code, reason="its data is bad"))
             self.look()
@@ -185,4 +186,4 @@ class Launcher:
             self.told = True
             self.member.stop()
             self.look()
-            self.end(End(reason="told to stop"))
+            self.end()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from launcher.pod.gang.protocol.messages import Failure, Generation, Stage, Status, Verdict, Who, Word
+from launcher.pod.gang.protocol.messages import Failure, Generation, Stage, Status, Who, Word
 from launcher.pod.gang.protocol.state import Heard, Limits, Rules, View
+from launcher.pod.outcome import Outcome
 from launcher.pod.settings.nouns import Role
 
 NOW = 1000.0
@@ -52,4 +53,4 @@ BORN_AGAIN = status(2, who=who(2, boot="2"))
 TRAINING = Word(stage=Stage.TRAINING, generation=gang())
 READYING = Word(stage=Stage.READYING, generation=gang())
 ENDED = Word(generation=gang(), cause=Failure(generation=1, code=7, reason="a child ended with 7"))
-OVER = Verdict(code=7, reason="it failed")
+OVER = Outcome(code=7, reason="it failed")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from launcher.pod.gang.protocol.messages import Generation, Verdict
+from launcher.pod.gang.protocol.messages import Generation
 from launcher.pod.gang.protocol.state import Recorded
+from launcher.pod.outcome import Outcome
 
 STALE = 3.0  # a file that was absent may be missed for that long, as on NFS
 
@@ -15,7 +16,7 @@ class Volume:
     """What all pods share. The two switches take the promises of exclusive creation away."""
 
     generations: dict[int, Generation] = field(default_factory=dict)
-    verdict: Verdict | None = None
+    verdict: Outcome | None = None
     passes: set[int] = field(default_factory=set)
     hangs_until: float = 0.0
     one_maker: bool = True
@@ -27,7 +28,7 @@ class Volume:
         self.generations[generation.number] = generation
         return True
 
-    def seal(self, verdict: Verdict) -> Verdict:
+    def seal(self, verdict: Outcome) -> Outcome:
         if self.verdict is None or not self.one_verdict:
             self.verdict = verdict
         return self.verdict
@@ -42,11 +43,11 @@ class Records:
     known: bool = False
     generation: Generation | None = None
     answered: Generation | None = None
-    verdict: Verdict | None = None
-    begun: tuple[Generation | None, Verdict | None] = (None, None)  # what the thread is at
+    verdict: Outcome | None = None
+    begun: tuple[Generation | None, Outcome | None] = (None, None)  # what the thread is at
     absent: float = -STALE  # when the verdict was looked up last and not there
 
-    def wish(self, generation: Generation | None, verdict: Verdict | None) -> bool:
+    def wish(self, generation: Generation | None, verdict: Outcome | None) -> bool:
         """Take what the leader asks for; return whether that is news."""
         news = False
         if generation and generation != self.generation:

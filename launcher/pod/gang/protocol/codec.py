@@ -16,7 +16,8 @@ from enum import StrEnum
 from functools import cache
 from typing import TypeVar, cast
 
-from launcher.pod.gang.protocol.messages import Generation, Status, Verdict
+from launcher.pod.gang.protocol.messages import Generation, Status
+from launcher.pod.outcome import Outcome
 
 VERSION = 1
 LIMIT = 1 << 20
@@ -49,14 +50,14 @@ def decode_generation(data: bytes) -> Generation:
     return _decode("generation", Generation, data)
 
 
-def encode_verdict(verdict: Verdict) -> bytes:
+def encode_verdict(verdict: Outcome) -> bytes:
     """Return a verdict as JSON."""
     return _encode("verdict", verdict)
 
 
-def decode_verdict(data: bytes) -> Verdict:
+def decode_verdict(data: bytes) -> Outcome:
     """Return the verdict that JSON holds."""
-    return _decode("verdict", Verdict, data)
+    return _decode("verdict", Outcome, data)
 
 
 def written(value: object) -> bytes:

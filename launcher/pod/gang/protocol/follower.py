@@ -8,8 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-from launcher.pod.gang.protocol.messages import Stage, Verdict, Word
+from launcher.contract import Code
+from launcher.pod.gang.protocol.messages import Stage, Word
 from launcher.pod.gang.protocol.state import Heard, Rules, View
+from launcher.pod.outcome import Outcome
 
 
 class Run(IntEnum):
@@ -21,21 +23,17 @@ class Run(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class End:
-    """Why a member's children end, and whether at once, without grace."""
-
-    reason: str
-    kill: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Orders:
-    """What to do now: the generation to be ready for, what may run in it, why it ends; when to ask again."""
+    """What to do now: the generation to be ready for, what may run in it, how it ends; when to ask again.
+
+    `kill` says that its children end at once, without grace.
+    """
 
     ready: int = 0
     run: Run = Run.NOTHING
-    end: End | None = None
-    verdict: Verdict | None = None
+    end: Outcome | None = None
+    kill: bool = False
+    verdict: Outcome | None = None
     until: float | None = None
 
 
@@ -50,7 +48,7 @@ def follow(view: View, rules: Rules) -> Orders:
     return Orders(ready=_joined(word, view) if word else 0)
 
 
-def _verdict(view: View) -> Verdict | None:
+def _verdict(view: View) -> Outcome | None:
     """Return a verdict that was heard, also of a leader that is not in the order any more; it is final."""
     words = (_word(heard, view) for heard in (Heard(status=view.mine), *view.heard.values()))
     return next((word.verdict for word in words if word and word.verdict), None)
@@ -79,17 +77,22 @@ def _in_generation(heard: Heard, word: Word | None, view: View, rules: Rules) ->
     lease = _lease(heard, word, view, rules)
     if view.now >= lease:
         who = "a member" if view.leads else f"the leader, {leader},"
-        return Orders(end=End(reason=f"{who} has not answered in time", kill=True))
+        return Orders(end=ended(f"{who} has not answered in time"), kill=True)
     if heard.refused:
-        return Orders(end=End(reason=f"the leader, {leader}, is gone"), until=lease)
+        return Orders(end=ended(f"the leader, {leader}, is gone"), until=lease)
     if word is None or word.number != number:
-        return Orders(end=End(reason=f"the leader, {leader}, was started again"), until=lease)
+        return Orders(end=ended(f"the leader, {leader}, was started again"), until=lease)
     if word.stage is Stage.GATHERING:
         kill = view.record.highest > number
         reason = word.cause.reason if word.cause else "the generation ended"
-        return Orders(end=End(reason=reason, kill=kill), until=lease)
+        return Orders(end=ended(reason), kill=kill, until=lease)
     run = {Stage.SERVING: Run.PSERVERS, Stage.TRAINING: Run.ALL}.get(word.stage, Run.NOTHING)
     return Orders(ready=number, run=run, until=lease)
+
+
+def ended(reason: str) -> Outcome:
+    """Return how a generation ends for a member of it that goes on."""
+    return Outcome(code=Code.GANG, reason=reason)
 
 
 def _lease(heard: Heard, word: Word | None, view: View, rules: Rules) -> float:

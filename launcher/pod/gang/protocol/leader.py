@@ -18,10 +18,11 @@ from launcher.pod.gang.protocol.leader_state import (
     resume_for,
     statuses_of,
 )
-from launcher.pod.gang.protocol.messages import Failure, Generation, Stage, Status, Verdict, Word
+from launcher.pod.gang.protocol.messages import Failure, Generation, Stage, Status, Word
 from launcher.pod.gang.protocol.reasons import deserted, lacking, unmet
 from launcher.pod.gang.protocol.sealing import SEALING, end_if_overdue, seal, sealed
 from launcher.pod.gang.protocol.state import Rules, View
+from launcher.pod.outcome import Outcome
 from launcher.pod.settings.nouns import Role
 
 # Every way from one stage to the next. A stage also lasts; from OVER there is none.
@@ -180,4 +181,4 @@ def _advance(before: Lead, view: View) -> Lead:
         return replace(before, hold=0.0, word=replace(word, stage=Stage.SERVING, waiting=""))
     if word.stage is Stage.SERVING:
         return replace(before, begun=view.now, word=replace(word, stage=Stage.TRAINING, waiting=""))
-    return replace(before, word=word, sealing=Verdict(code=0, reason="every trainer is done"), since=view.now)
+    return replace(before, word=word, sealing=Outcome(code=0, reason="every trainer is done"), since=view.now)

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from launcher.pod.gang.protocol.messages import Failure, Generation, Stage, Status, Verdict, Word
+from launcher.pod.gang.protocol.messages import Failure, Generation, Stage, Status, Word
 from launcher.pod.gang.protocol.state import Rules, View
+from launcher.pod.outcome import Outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +20,7 @@ class Lead:
     word: Word = field(default_factory=Word)
     asked: Generation | None = None
     tried: int = 0  # the highest number that was asked for: one that was given up may yet be made
-    sealing: Verdict | None = None
+    sealing: Outcome | None = None  # the verdict, until it stands in the record
     seen: tuple[object, ...] = ()  # of the members, when something changed last
     since: float = 0.0  # that moment
     hold: float = 0.0  # until when somebody may still run of whom nobody here knows; 0 where nobody can

@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from launcher.pod.gang.protocol import lease
-from launcher.pod.gang.protocol.follower import End, Orders, Run, follow
+from launcher.pod.gang.protocol.follower import Orders, Run, ended, follow
 from launcher.pod.gang.protocol.leader import due, lead
 from launcher.pod.gang.protocol.leader_state import Lead
 from launcher.pod.gang.protocol.lease import Fence
-from launcher.pod.gang.protocol.messages import Failure, Generation, Marks, Phase, Status, Verdict, Who, Word
+from launcher.pod.gang.protocol.messages import Failure, Generation, Marks, Phase, Status, Who, Word
 from launcher.pod.gang.protocol.state import Heard, Recorded, Rules, View
+from launcher.pod.outcome import Outcome
 from launcher.pod.programs.policy import soonest
 
 
@@ -169,7 +170,7 @@ class Member:
         view = replace(view, mine=self.status)
         orders = follow(view, self.rules)
         if asleep and self.status.ready and not orders.verdict:  # another gang may have begun: kill first, then think
-            orders = Orders(end=End(reason="this pod was asleep", kill=True))
+            orders = Orders(end=ended("this pod was asleep"), kill=True)
         self._obey(orders, view)
         return replace(orders, until=soonest(until, orders.until))
 
@@ -204,7 +205,7 @@ class Member:
         )
 
 
-def _phase(status: Status, run: Run, verdict: Verdict | None) -> Phase:
+def _phase(status: Status, run: Run, verdict: Outcome | None) -> Phase:
     cases = (
         (status.stopping, Phase.STOPPED),
         (verdict is not None and verdict.code == 0, Phase.DONE),

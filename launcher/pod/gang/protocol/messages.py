@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from launcher import contract
+from launcher.pod.outcome import Outcome
 from launcher.pod.settings.nouns import Role
 
 
@@ -47,23 +48,11 @@ class Who:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
-    """What went wrong first: in a generation (0: before any), at which member, with which code and last lines."""
+class Failure(Outcome):
+    """What went wrong first: the outcome, in which generation (0: before any), at which member."""
 
     generation: int
-    code: int
-    reason: str
-    tail: str = ""
     address: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """How it ended for everybody."""
-
-    code: int
-    reason: str
-    tail: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +82,7 @@ class Word:
     stage: Stage = Stage.GATHERING
     generation: Generation | None = None
     cause: Failure | None = None
-    verdict: Verdict | None = None
+    verdict: Outcome | None = None  # how it ended for everybody
     waiting: str = ""
     calm: bool = False  # while gathering: nobody runs anything any more, so that no pass is being written
     passed: tuple[str, ...] = ()

@@ -9,8 +9,9 @@ from dataclasses import replace
 
 from launcher.contract import Code
 from launcher.pod.gang.protocol.leader_state import Lead, patience, replaced, statuses_of
-from launcher.pod.gang.protocol.messages import Failure, Stage, Status, Verdict, Word
+from launcher.pod.gang.protocol.messages import Failure, Stage, Status, Word
 from launcher.pod.gang.protocol.state import Rules, View
+from launcher.pod.outcome import Outcome
 
 # A volume that does not answer holds the verdict no longer than this.
 SEALING = 5.0
@@ -19,7 +20,7 @@ SEALING = 5.0
 def seal(before: Lead, cause: Failure, view: View, spent: int = 0) -> Lead:
     """Ask for the verdict of failure to be recorded, and end all children meanwhile."""
     reason = f"{cause.reason}; no restart of {spent} is left" if spent else cause.reason
-    verdict = Verdict(code=cause.code, reason=reason, tail=cause.tail)
+    verdict = Outcome(code=cause.code, reason=reason, tail=cause.tail)
     word = Word(generation=before.word.generation, cause=cause)
     return replace(before, word=word, asked=None, sealing=verdict, since=view.now)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from launcher.pod.gang.protocol.messages import Generation, Status, Verdict
+from launcher.pod.gang.protocol.messages import Generation, Status
 from launcher.pod.outcome import Outcome
 
 
@@ -60,7 +60,7 @@ class Recorded:
     highest: int = 0
     made: int = 0
     latest: Generation | None = None
-    sealed: Verdict | None = None
+    sealed: Outcome | None = None  # the verdict
     trouble: str = ""  # why it is not up to date; tried again at each look
 
 

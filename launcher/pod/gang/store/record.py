@@ -22,9 +22,10 @@ from launcher.pod.gang.protocol.codec import (
     encode_generation,
     encode_verdict,
 )
-from launcher.pod.gang.protocol.messages import Generation, Verdict
+from launcher.pod.gang.protocol.messages import Generation
 from launcher.pod.gang.store.volume import Below, output_of
 from launcher.pod.gang.store.volume import RecordError as RecordError
+from launcher.pod.outcome import Outcome
 from launcher.pod.settings.nouns import Settings
 from launcher.safefs.dirs import Dir
 from launcher.safefs.small_file import Link, content, make, overwrite
@@ -92,12 +93,12 @@ class Record:
                 )
             return generation
 
-    def verdict(self) -> Verdict | None:
+    def verdict(self) -> Outcome | None:
         """Return the verdict that stands, if there is one."""
         with self.home.found() as home:
             return self._read(home, VERDICT, decode_verdict) if home else None
 
-    def seal(self, verdict: Verdict) -> Verdict:
+    def seal(self, verdict: Outcome) -> Outcome:
         """Write the verdict, unless there is one; return the one that stands."""
         with self.home.opened(make=True) as home:
             if self._write(home, VERDICT, lambda: encode_verdict(verdict)):

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from launcher.pod.gang.protocol.messages import Generation, Verdict
+from launcher.pod.gang.protocol.messages import Generation
 from launcher.pod.gang.protocol.state import Recorded
 from launcher.pod.gang.store.record import Record, RecordError
 from launcher.pod.log import Tell
+from launcher.pod.outcome import Outcome
 
 PATIENCE = 5.0
 
@@ -36,7 +37,7 @@ class Records:
         self._facts = Recorded(known=record is None)
         self._changed = threading.Condition()
         self._generation: Generation | None = None  # wished last
-        self._verdict: Verdict | None = None  # wished first
+        self._verdict: Outcome | None = None  # wished first
         self._answered: Generation | None = None
         self._asked = True
         self._since: float | None = None  # when the thread began what it is at
@@ -60,7 +61,7 @@ class Records:
         if self._alone:
             self._made(generation)
 
-    def wish_verdict(self, verdict: Verdict) -> None:
+    def wish_verdict(self, verdict: Outcome) -> None:
         """Have the verdict sealed; the first one counts."""
         with self._changed:
             if self._verdict:
@@ -98,7 +99,7 @@ class Records:
                 generation, verdict = self._generation, self._verdict
             self._round(record, generation, verdict)
 
-    def _round(self, record: Record, generation: Generation | None, verdict: Verdict | None) -> None:
+    def _round(self, record: Record, generation: Generation | None, verdict: Outcome | None) -> None:
         """Do all that is wished, whatever of it fails, and read what stands then."""
         troubles: list[str] = []
         if verdict and not self._facts.sealed:

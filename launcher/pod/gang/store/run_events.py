@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 
 from launcher.contract import Code
 from launcher.pod.gang.protocol.member import Member
-from launcher.pod.gang.protocol.messages import Generation, Phase, Stage, Status, Verdict
+from launcher.pod.gang.protocol.messages import Generation, Phase, Stage, Status
 from launcher.pod.gang.protocol.state import Heard
+from launcher.pod.outcome import Outcome
 from launcher.pod.settings.nouns import Role
 
 Put = Callable[..., None]
@@ -26,7 +27,7 @@ class Scribe:
         self._caused = 0
         self._phases: dict[str, Phase] = {}
         self._progress: dict[str, tuple[float, Mapping[str, float | str]]] = {}  # when, and what
-        self._verdict: Verdict | None = None
+        self._verdict: Outcome | None = None
 
     def look(self, now: float, member: Member, heard: Mapping[str, Heard]) -> None:
         """Note what is new; of progress all at a new pass, now and then, and once training has ended."""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from launcher.contract import pass_directory
-from launcher.pod.gang.protocol.messages import Generation, Verdict
+from launcher.pod.gang.protocol.messages import Generation
 from launcher.pod.gang.protocol.state import Recorded
 from launcher.pod.gang.store.archive import make_way
 from launcher.pod.gang.store.event_file import Chronicle
@@ -15,7 +15,7 @@ from launcher.pod.gang.store.record import Record, record_of
 from launcher.pod.gang.store.recorder import Records
 from launcher.pod.gang.store.volume import RecordError, output_of
 from launcher.pod.log import Tell
-from launcher.pod.outcome import ShardError
+from launcher.pod.outcome import Outcome, ShardError
 from launcher.pod.programs.plan import Resume
 from launcher.pod.settings.nouns import Settings
 
@@ -64,7 +64,7 @@ class Ledger:
         if self._records:
             self._records.look()
 
-    def wish(self, generation: Generation | None, verdict: Verdict | None) -> None:
+    def wish(self, generation: Generation | None, verdict: Outcome | None) -> None:
         """Have a generation made, and a verdict sealed."""
         if self._records and generation:
             self._records.wish_generation(generation)

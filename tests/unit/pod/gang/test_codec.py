@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from launcher.pod.gang.protocol import codec
 from launcher.pod.gang.protocol.codec import Malformed
-from launcher.pod.gang.protocol.messages import Failure, Generation, Marks, Phase, Stage, Status, Verdict, Who, Word
+from launcher.pod.gang.protocol.messages import Failure, Generation, Marks, Phase, Stage, Status, Who, Word
+from launcher.pod.outcome import Outcome
 from launcher.pod.settings.nouns import Role
 
 TEXT = st.text(max_size=20)
@@ -22,7 +23,7 @@ NUMBER = st.floats(allow_nan=False, allow_infinity=False) | WHOLE
 TEXTS = st.dictionaries(TEXT, TEXT, max_size=3)
 WHO = st.builds(Who, role=st.sampled_from(Role), address=TEXT, uid=TEXT, boot=TEXT)
 FAILURE = st.builds(Failure, generation=WHOLE, code=WHOLE, reason=TEXT, tail=TEXT)
-VERDICT = st.builds(Verdict, code=WHOLE, reason=TEXT, tail=TEXT)
+VERDICT = st.builds(Outcome, code=WHOLE, reason=TEXT, tail=TEXT)
 MEMBERS = st.lists(WHO, max_size=3).map(tuple)
 GENERATION = st.builds(
     Generation, number=WHOLE, members=MEMBERS, digest=TEXT, resume=st.none() | WHOLE, restarts=WHOLE, cause=TEXT
@@ -76,7 +77,7 @@ FULL = Status(
     passes=(1, 2),
     failure=Failure(generation=1, code=7, reason="exited 7"),
     marks=Marks(at=("begin",), shared={"port": "7"}, progress={"loss": 0.5, "at": "pass 3"}),
-    word=Word(generation=FIRST, verdict=Verdict(code=0, reason="done"), shared={"0": {"port": "7"}}),
+    word=Word(generation=FIRST, verdict=Outcome(code=0, reason="done"), shared={"0": {"port": "7"}}),
 )
 
 
@@ -115,7 +116,7 @@ def test_any_status_comes_back_as_it_was(status: Status) -> None:
 
 
 @given(GENERATION, VERDICT)
-def test_what_the_record_holds_comes_back_as_it_was(generation: Generation, verdict: Verdict) -> None:
+def test_what_the_record_holds_comes_back_as_it_was(generation: Generation, verdict: Outcome) -> None:
     assert codec.decode_generation(codec.encode_generation(generation)) == generation
     assert codec.decode_verdict(codec.encode_verdict(verdict)) == verdict
 
@@ -207,7 +208,7 @@ def test_what_is_wrong_is_said(path: tuple[str, ...], value: object, why: str) -
         (b"[]", "the whole: expected an object"),
         (b"{}", "version: expected a whole number"),
         (b'{"version": 1}', "status: expected an object"),
-        (codec.encode_verdict(Verdict(code=0, reason="done")), "status: expected an object"),
+        (codec.encode_verdict(Outcome(code=0, reason="done")), "status: expected an object"),
         (codec.encode(FULL).replace(b"0.5", b"1e999"), r"status\.marks\.progress: expected a number"),
     ],
     ids=lambda value: str(value[:20]),

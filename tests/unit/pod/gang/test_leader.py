@@ -9,9 +9,10 @@ import pytest
 from launcher.contract import Code
 from launcher.pod.gang.protocol.leader import lead
 from launcher.pod.gang.protocol.leader_state import Lead
-from launcher.pod.gang.protocol.messages import Failure, Stage, Verdict, Word
+from launcher.pod.gang.protocol.messages import Failure, Stage, Word
 from launcher.pod.gang.protocol.sealing import SEALING
 from launcher.pod.gang.protocol.state import Recorded, View
+from launcher.pod.outcome import Outcome
 from tests.support.gang_world.views import ENDED, LIMITS, NOW, OVER, READY, RULES, gang, of, status, view, who
 
 
@@ -90,7 +91,7 @@ def test_a_generation_goes_on_from_the_newest_pass_that_all_see_with_the_next_nu
 
 
 def test_of_two_leaders_verdicts_the_first_in_the_record_stands() -> None:
-    other = Verdict(code=0, reason="every trainer is done")
+    other = Outcome(code=0, reason="every trainer is done")
     after = lead(said(Stage.GATHERING, sealing=OVER), view(record=Recorded(sealed=other)), RULES)
     assert after.word.verdict == other
 

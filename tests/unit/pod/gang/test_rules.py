@@ -145,10 +145,10 @@ ENDS = [
 
 @pytest.mark.parametrize(("seen", "why", "kill"), [row[1:] for row in ENDS], ids=[row[0] for row in ENDS])
 def test_a_generation_ends_with_or_without_grace(seen: View, why: str, kill: bool) -> None:
-    end = follow(seen, RULES).end
-    assert end
-    assert why in end.reason
-    assert end.kill == kill
+    orders = follow(seen, RULES)
+    assert orders.end
+    assert why in orders.end.reason
+    assert orders.kill == kill
 
 
 ACCOUNTED = [

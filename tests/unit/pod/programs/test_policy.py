@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launcher.contract import Code
+from launcher.pod.outcome import Outcome
 from launcher.pod.programs.policy import FAREWELL, PATIENCE, Cause, Child, Step, Stop, decide, first_cause
 from launcher.pod.settings.nouns import Role
 from launcher.pod.settings.variables import known
@@ -199,14 +200,14 @@ ENDS = [
 def test_how_it_ends(children: Sequence[Child], told: Stop | None, code: int, reason: str, culprit: str) -> None:
     end = decide(children, told, 100, GRACE).end
     assert end
-    assert (end.code, end.reason, end.culprit, end.unstarted) == (code, reason, culprit, False)
+    assert (end.outcome.code, end.outcome.reason, end.culprit, end.unstarted) == (code, reason, culprit, False)
 
 
 def test_a_child_that_could_not_be_started_ends_the_others_with_its_own_reason() -> None:
     unstarted = over(trainer(pid=0), Code.CANNOT_START, 5, why="cannot start 'train'")
     assert decide([pserver(), unstarted], None, 5, GRACE) == tell(11, until=15)
     ended = [over(pserver(told=5.0), -15, 6), unstarted]
-    cause = Cause(at=5, code=71, reason="cannot start 'train'", culprit="trainer 0", unstarted=True)
+    cause = Cause(at=5, outcome=Outcome(code=71, reason="cannot start 'train'"), culprit="trainer 0", unstarted=True)
     assert decide(ended, None, 6, GRACE) == Step(end=cause)
 
 

@@ -13,11 +13,11 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from launcher.pod.gang.protocol.messages import Verdict
 from launcher.pod.gang.store.archive import Moved, make_way
 from launcher.pod.gang.store.passes import complete
 from launcher.pod.gang.store.record import RecordError
 from launcher.pod.gang.store.volume import Below
+from launcher.pod.outcome import Outcome
 from launcher.safefs.small_file import Link
 from tests.support.keeping import JOB, KEY, generation, home_in, no_links, output_in, record_in
 from tests.support.mounts import mounted
@@ -46,7 +46,7 @@ def ran(top: Path, key: str = OLD, *, code: int | None = 0, began: float = BEGAN
     record.make(generation(1))
     record.make(generation(2))
     if code is not None:
-        record.seal(Verdict(code=code, reason="so it ended"))
+        record.seal(Outcome(code=code, reason="so it ended"))
     os.utime(home_in(top, key) / "gen-1.json", (began, began))
 
 
@@ -77,7 +77,7 @@ def test_what_a_finished_run_left_is_moved_under_its_name(tmp_path: Path, link: 
     )
     assert what_is_in(output) == OF_THE_USER | under(ASIDE, LEFT)
     assert complete(output_in(tmp_path)) == ()
-    assert record_in(tmp_path, OLD).verdict() == Verdict(code=0, reason="so it ended")
+    assert record_in(tmp_path, OLD).verdict() == Outcome(code=0, reason="so it ended")
     assert away(tmp_path, link) is None
     assert what_is_in(output) == OF_THE_USER | under(ASIDE, LEFT)
 
@@ -119,7 +119,7 @@ def test_of_several_earlier_runs_the_newest_counts(
 
 def test_a_run_that_made_no_generation_left_nothing_and_does_not_count(tmp_path: Path) -> None:
     ran(tmp_path)
-    record_in(tmp_path, OLDER).seal(Verdict(code=75, reason="the peers did not come"))
+    record_in(tmp_path, OLDER).seal(Outcome(code=75, reason="the peers did not come"))
     output = left(tmp_path)
     assert away(tmp_path)
     assert (output / ASIDE).exists()
@@ -136,7 +136,7 @@ def test_a_record_elsewhere_serves_as_well(tmp_path: Path) -> None:
     elsewhere = Below(root=PurePosixPath(tmp_path))
     old = replace(record_in(tmp_path, OLD), where=elsewhere)
     old.make(generation(1))
-    old.seal(Verdict(code=0, reason=""))
+    old.seal(Outcome(code=0, reason=""))
     output = left(tmp_path / "volume")
     assert make_way(replace(old, key=KEY), output_in(tmp_path / "volume"))
     assert not (output / "pass-00000").exists()

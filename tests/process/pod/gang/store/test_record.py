@@ -16,16 +16,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launcher.pod.gang.protocol.messages import Verdict
 from launcher.pod.gang.store.record import Record, RecordError, record_of
 from launcher.pod.gang.store.volume import Below
+from launcher.pod.outcome import Outcome
 from launcher.safefs.small_file import LIMIT
 from tests.support.keeping import KEY, generation, home_in, no_links, record_in
 from tests.support.mounts import mounted
 from tests.support.volume import Volume, read_back
 
 ROOT = Path(__file__).parents[5]
-SUCCESS, FAILURE = Verdict(code=0, reason="every trainer is done"), Verdict(code=7, reason="trainer 1 ended with 7")
+SUCCESS, FAILURE = Outcome(code=0, reason="every trainer is done"), Outcome(code=7, reason="trainer 1 ended with 7")
 
 
 def refusal(work: Callable[[], object]) -> str:
@@ -82,6 +82,7 @@ import json, multiprocessing, sys
 from pathlib import Path
 from tests.support.keeping import generation, no_links, record_in
 from launcher.pod.gang.protocol.messages import Verdict
+from launcher.pod.outcome import Outcome
 import os
 
 top, rounds, links = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "links"
@@ -95,7 +96,7 @@ def run(mine, together, answers):
         if record.make(generation(number, f"boot-{mine}")):
             won.append(number)
     together.wait()
-    answers.put((mine, won, record.seal(Verdict(code=mine, reason="")).code))
+    answers.put((mine, won, record.seal(Outcome(code=mine, reason="")).code))
 
 together, answers = fork.Barrier(8), fork.SimpleQueue()
 racers = [fork.Process(target=run, args=(mine, together, answers)) for mine in range(8)]
@@ -126,12 +127,13 @@ import sys
 from pathlib import Path
 from tests.support.keeping import generation, killed_at, record_in
 from launcher.pod.gang.protocol.messages import Verdict
+from launcher.pod.outcome import Outcome
 
 top, what = Path(sys.argv[1]), sys.argv[2]
 
 def work(record):
     if what == "seal":
-        return lambda: record.seal(Verdict(code=7, reason="mine"))
+        return lambda: record.seal(Outcome(code=7, reason="mine"))
     return lambda: record.make(generation(2, "mine"))
 
 for effect in range(1000):
@@ -171,7 +173,7 @@ def test_killed_at_any_effect_a_verdict_is_whole_or_not_there(tmp_path: Path) ->
     for effect in range(number):
         record = record_in(tmp_path / str(effect))
         seen = record.verdict()
-        assert seen in (None, Verdict(code=7, reason="mine"))
+        assert seen in (None, Outcome(code=7, reason="mine"))
         assert record.seal(SUCCESS) == (seen or SUCCESS)
         assert record.verdict() == (seen or SUCCESS)
         firsts.add(seen is None)

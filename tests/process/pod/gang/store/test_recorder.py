@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from launcher.pod.gang.protocol.messages import Verdict
 from launcher.pod.gang.protocol.state import Recorded
 from launcher.pod.gang.store.recorder import Records
+from launcher.pod.outcome import Outcome
 from tests.support.hanging import hanging_volume
 from tests.support.keeping import Told, generation, home_in, record_in
 from tests.support.mounts import mounted
 from tests.support.waiting import wait_until
 
-SUCCESS, FAILURE = Verdict(code=0, reason="every trainer is done"), Verdict(code=7, reason="trainer 1 ended with 7")
+SUCCESS, FAILURE = Outcome(code=0, reason="every trainer is done"), Outcome(code=7, reason="trainer 1 ended with 7")
 AT_ONCE = 0.1  # seconds; a busy machine's share of it included
 
 
