@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from launcher.pod.gang.node import Station
+from launcher.pod.gang.protocol import lease
 from launcher.pod.gang.protocol.follower import Orders, Run
 from launcher.pod.gang.protocol.messages import Generation, Marks
 from launcher.pod.gang.protocol.state import Brood
@@ -244,10 +245,10 @@ class Membership:
             return
         order = self._member.order
         leader = f"the leader, {order.names[order.addresses[0]]},"
-        silent = time.monotonic() - max(begun, self._station.leader_answered())
-        if silent > self._patience:
+        now, since = time.monotonic(), max(begun, self._station.leader_answered())
+        if now > since + self._patience:
             raise self._too_late(f"{leader} did not answer for {self._patience:g} s")
-        if silent > self._member.rules.limits.lease:
+        if now > lease.alive_until(since, self._member.rules.limits):
             self._tell_waiting(f"{leader} does not answer")
 
     @property

@@ -12,10 +12,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from launcher.pod.gang.here.service import Board
+from launcher.pod.gang.protocol import lease
 from launcher.pod.gang.protocol.follower import Orders
 from launcher.pod.gang.protocol.member import Member, Order
 from launcher.pod.gang.protocol.messages import Failure, Stage, Status, Who
-from launcher.pod.gang.protocol.state import Heard, Limits, Rules
+from launcher.pod.gang.protocol.state import Heard, Rules
 from launcher.pod.gang.status.loop import Statuses
 from launcher.pod.gang.status.metrics import Facts
 from launcher.pod.gang.store.run_events import Scribe
@@ -32,13 +33,12 @@ class Station:
 
     def __init__(self, settings: Settings, nudge: Callable[[], None], tell: Tell, facts: Callable[[], Facts]) -> None:
         """Know oneself; nothing is started yet."""
-        limits = Limits.of(settings.timing.peer, settings.timing.join, settings.timing.rejoin)
-        # So short that whoever is cut off has ended before the others hold it lost.
-        grace = min(settings.timing.grace, (limits.lost - limits.lease) / 2)
+        timing = settings.timing
+        limits = lease.limits_of(peer=timing.peer, join=timing.join, rejoin=timing.rejoin)
         who = Who(role=settings.role, address=settings.address, uid="", boot=secrets.token_hex(8))
         self.member = Member(
             status=Status(who=who, lone=os.getpid() == 1),
-            rules=Rules(limits=limits, restarts=settings.max_restarts, grace=grace),
+            rules=Rules(limits=limits, restarts=settings.max_restarts, grace=lease.grace(timing.grace, limits)),
         )
         self.board = Board(nudge)
         self.ledger = Ledger(settings, nudge, tell)
@@ -135,7 +135,7 @@ class Station:
         member = self.member
         if self.verdict or (member.engaged and not member.leads):
             return None
-        every = member.rules.limits.lease / 3
+        every = lease.reading_pace(member.rules.limits)
         if now >= self._read + every:
             self._read = now
             self.ledger.look()

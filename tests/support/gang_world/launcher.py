@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from launcher.pod.gang.protocol.follower import Orders
+from launcher.pod.gang.protocol.lease import reading_pace
 from launcher.pod.gang.protocol.member import NOBODY, Member, Order
 from launcher.pod.gang.protocol.messages import Failure, Status, Who
 from launcher.pod.gang.protocol.state import Recorded
@@ -57,7 +58,7 @@ class Launcher:
         self._tick()
 
     def _tick(self) -> None:
-        self.after(self.world.rules.limits.lease / 3, self._tick)
+        self.after(reading_pace(self.world.rules.limits), self._tick)
         if not self.member.engaged or self.member.status.word:
             self.read()
 

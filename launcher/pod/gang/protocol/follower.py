@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from launcher.contract import Code
+from launcher.pod.gang.protocol.lease import children_until
 from launcher.pod.gang.protocol.messages import Stage, Word
 from launcher.pod.gang.protocol.state import Heard, Rules, View
 from launcher.pod.outcome import Outcome
@@ -74,30 +75,22 @@ def _joined(word: Word, view: View) -> int:
 
 def _in_generation(heard: Heard, word: Word | None, view: View, rules: Rules) -> Orders:
     number, leader = view.mine.ready, view.name(view.order[0])
-    lease = _lease(heard, word, view, rules)
-    if view.now >= lease:
+    until = children_until(heard, word, view, rules.limits)
+    if view.now >= until:
         who = "a member" if view.leads else f"the leader, {leader},"
         return Orders(end=ended(f"{who} has not answered in time"), kill=True)
     if heard.refused:
-        return Orders(end=ended(f"the leader, {leader}, is gone"), until=lease)
+        return Orders(end=ended(f"the leader, {leader}, is gone"), until=until)
     if word is None or word.number != number:
-        return Orders(end=ended(f"the leader, {leader}, was started again"), until=lease)
+        return Orders(end=ended(f"the leader, {leader}, was started again"), until=until)
     if word.stage is Stage.GATHERING:
         kill = view.record.highest > number
         reason = word.cause.reason if word.cause else "the generation ended"
-        return Orders(end=ended(reason), kill=kill, until=lease)
+        return Orders(end=ended(reason), kill=kill, until=until)
     run = {Stage.SERVING: Run.PSERVERS, Stage.TRAINING: Run.ALL}.get(word.stage, Run.NOTHING)
-    return Orders(ready=number, run=run, until=lease)
+    return Orders(ready=number, run=run, until=until)
 
 
 def ended(reason: str) -> Outcome:
     """Return how a generation ends for a member of it that goes on."""
     return Outcome(code=Code.GANG, reason=reason)
-
-
-def _lease(heard: Heard, word: Word | None, view: View, rules: Rules) -> float:
-    """Return until when children may run: on the leader's answers, and its own on those of every member."""
-    others = [heard.sent]
-    if view.leads and word and word.generation:
-        others = [view.of(who.address).sent for who in word.generation.members]
-    return min(others) + rules.limits.lease

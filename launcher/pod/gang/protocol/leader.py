@@ -18,6 +18,7 @@ from launcher.pod.gang.protocol.leader_state import (
     resume_for,
     statuses_of,
 )
+from launcher.pod.gang.protocol.lease import alive_until, lost_at, strangers_until
 from launcher.pod.gang.protocol.messages import Failure, Generation, Stage, Status, Word
 from launcher.pod.gang.protocol.reasons import deserted, lacking, unmet
 from launcher.pod.gang.protocol.sealing import SEALING, end_if_overdue, seal, sealed
@@ -72,7 +73,7 @@ def due(lead: Lead, view: View, rules: Rules) -> float | None:
         times.append(lead.since + patience(lead.word, rules))
     if lead.word.stage is not Stage.GATHERING and lead.word.generation:
         heard = [view.of(who.address) for who in lead.word.generation.members if who.boot != view.mine.who.boot]
-        times += [min(each.wrote + limits.lost, each.sent + limits.lease) for each in heard]
+        times += [min(lost_at(each.wrote, limits), alive_until(each.sent, limits)) for each in heard]
     return min(times, default=None)
 
 
@@ -89,7 +90,7 @@ def _gather(before: Lead, view: View, rules: Rules) -> Lead:
     # All are there still, this leader too: it is ready at once, so that ready no more means that it ended.
     if asked and view.record.made == asked.number:
         # They can know of it only from now on; and one who sleeps through it is killed when it wakes.
-        hold = view.now + rules.limits.lost + rules.limits.lease if before.hold else 0.0
+        hold = strangers_until(view.now, rules.limits) if before.hold else 0.0
         return replace(before, asked=None, begun=None, hold=hold, word=Word(stage=Stage.READYING, generation=asked))
     if fatal := failure_of(view, generation=0):
         return seal(before, fatal, view)

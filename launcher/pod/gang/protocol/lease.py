@@ -1,8 +1,9 @@
-"""When nobody of an earlier generation can still be running: leases, and whom they account for.
+"""The lease: for how long children may run on what was heard, and when none of an earlier generation can still run.
 
 No I/O here. A member's children live for `lease` after it sent the last answered poll to its leader; the leader's own
 live for `lease` after it sent the last answered poll to each member. An answer is written after its poll was sent, so
-`lost` seconds after the last answer, which is longer, nobody runs on the other side.
+`lost` seconds after the last answer, which is longer, nothing runs on the other side. Only this module adds the two
+to a time.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from launcher.pod.gang.protocol.messages import Generation, Who
+from launcher.pod.gang.protocol.messages import Generation, Who, Word
 from launcher.pod.gang.protocol.state import Heard, Limits, View
 
 
@@ -28,6 +29,54 @@ class Fence:
         return max(self.by_boot.values(), default=self.all)
 
 
+def limits_of(*, peer: float, join: float, rejoin: float) -> Limits:
+    """Return the limits that follow from the settings' time-outs."""
+    return Limits(lost=peer, lease=peer * 2 / 3, wait=peer / 5, gather=join, regather=rejoin)
+
+
+def grace(wanted: float, limits: Limits) -> float:
+    """Return the grace of children in a restart: whoever is cut off has ended before the others hold it lost."""
+    return min(wanted, (limits.lost - limits.lease) / 2)
+
+
+def reading_pace(limits: Limits) -> float:
+    """Return how often the record is read again: more than once in a lease."""
+    return limits.lease / 3
+
+
+def alive_until(sent: float, limits: Limits) -> float:
+    """Return until when children may run on an answer to the poll that was sent then."""
+    return sent + limits.lease
+
+
+def lost_at(since: float, limits: Limits) -> float:
+    """Return from when on nothing runs on the other side, which was answered then for the last time."""
+    return since + limits.lost
+
+
+def silent(heard: Heard, now: float, limits: Limits) -> bool:
+    """Return whether a peer has not answered for a lease."""
+    return now > alive_until(heard.sent, limits)
+
+
+def unasking(heard: Heard, now: float, limits: Limits) -> bool:
+    """Return whether a peer has not asked for so long that it counts as lost."""
+    return now > lost_at(heard.wrote, limits)
+
+
+def strangers_until(now: float, limits: Limits) -> float:
+    """Return until when members of an unknown gang may run, that can learn only from now on of the one after it."""
+    return lost_at(now, limits) + limits.lease
+
+
+def children_until(leader: Heard, word: Word | None, view: View, limits: Limits) -> float:
+    """Return until when the children here may run: the leader's own on the answers of every member."""
+    others = [leader.sent]
+    if view.leads and word and word.generation:
+        others = [view.of(who.address).sent for who in word.generation.members]
+    return alive_until(min(others), limits)
+
+
 def leaders(last: Generation, before: Fence, view: View, limits: Limits) -> Fence:
     """Return the fence as the last generation's leader knows it: each member accounts for itself, or runs out."""
     left: dict[str, float] = {}
@@ -36,7 +85,8 @@ def leaders(last: Generation, before: Fence, view: View, limits: Limits) -> Fenc
         if accounted(who, heard):
             continue
         known = heard.status is not None and heard.status.who.boot == who.boot
-        left[who.boot] = heard.wrote + limits.lost if known else before.by_boot.get(who.boot, view.now + limits.lost)
+        unknown = before.by_boot.get(who.boot, lost_at(view.now, limits))
+        left[who.boot] = lost_at(heard.wrote, limits) if known else unknown
     return Fence(by_boot=left)
 
 
@@ -50,15 +100,15 @@ def members(last: Generation, before: Fence, view: View, limits: Limits) -> Fenc
     heard = view.of(leader.address)
     status = heard.status
     same = status is not None and status.who.boot == leader.boot and not heard.refused
-    if same and status and view.now < heard.sent + limits.lease:
+    if same and status and view.now < alive_until(heard.sent, limits):
         rests = accounted(leader, heard) and status.quiet
         if leader.address in view.order or rests:
             return Fence()
-        return Fence(all=view.now + limits.lease, moving=True)
+        return Fence(all=alive_until(view.now, limits), moving=True)
     if before.all and not before.moving:
         return before
-    gone = view.now if accounted(leader, heard) else max(view.now, heard.wrote + limits.lost)
-    return Fence(all=gone + (limits.lease if len(last.members) > 2 else 0.0))
+    gone = view.now if accounted(leader, heard) else max(view.now, lost_at(heard.wrote, limits))
+    return Fence(all=alive_until(gone, limits) if len(last.members) > 2 else gone)
 
 
 def accounted(who: Who, heard: Heard) -> bool:

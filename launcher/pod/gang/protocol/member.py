@@ -115,7 +115,7 @@ class Member:
             known = heard.get(who.address, Heard())
             status = known.status
             here = status is not None and status.who.boot == who.boot and not known.refused
-            silent = now > known.sent + self.rules.limits.lease
+            silent = lease.silent(known, now, self.rules.limits)
             if here and not silent and status and (status.children or status.phase not in (Phase.DONE, Phase.FAILED)):
                 return True
         return False
@@ -155,7 +155,7 @@ class Member:
     def look(self, now: float, heard: Mapping[str, Heard], record: Recorded) -> Orders:
         """Return what to do now, with `status` renewed to what is to be published."""
         view = self._view(now, heard, record)
-        asleep = self.looked is not None and now > self.looked + self.rules.limits.lost
+        asleep = self.looked is not None and now > lease.lost_at(self.looked, self.rules.limits)
         self.looked = now
         self.fence = self._fence(view)
         word = None

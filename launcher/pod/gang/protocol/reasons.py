@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from itertools import chain
 
+from launcher.pod.gang.protocol import lease
 from launcher.pod.gang.protocol.messages import Stage, Who, Word
 from launcher.pod.gang.protocol.state import Rules, View
 
@@ -28,9 +29,9 @@ def _absent(address: str, view: View, rules: Rules) -> str:
     status = heard.status
     if status is None:
         return f"{name} has not answered yet"
-    if heard.refused or view.now > heard.sent + rules.limits.lease:
+    if heard.refused or lease.silent(heard, view.now, rules.limits):
         return f"{name} does not answer"
-    if view.now > heard.wrote + rules.limits.lost:
+    if lease.unasking(heard, view.now, rules.limits):
         return f"{name} does not ask"
     wrong = (
         (status.stopping, "was told to stop"),
@@ -57,8 +58,8 @@ def deserted(who: Who, word: Word, view: View, rules: Rules) -> str:
     wrong = (
         (status.stopping, "was told to stop"),
         (heard.refused, "is gone: its launcher does not listen any more"),
-        (view.now > heard.sent + limits.lease, f"has not answered for {limits.lease:g} s"),
-        (view.now > heard.wrote + limits.lost, f"has not asked for {limits.lost:g} s"),
+        (lease.silent(heard, view.now, limits), f"has not answered for {limits.lease:g} s"),
+        (lease.unasking(heard, view.now, limits), f"has not asked for {limits.lost:g} s"),
         (status.known > word.number, "follows another leader"),
         (status.ready != word.number and status.known >= reached, "gave up"),
     )

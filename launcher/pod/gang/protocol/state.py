@@ -46,11 +46,6 @@ class Limits:
     gather: float  # for all to come together
     regather: float  # the same, after a failure
 
-    @classmethod
-    def of(cls, peer: float, join: float, rejoin: float) -> Limits:
-        """Return the limits that follow from the settings."""
-        return cls(lost=peer, lease=peer * 2 / 3, wait=peer / 5, gather=join, regather=rejoin)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from launcher.pod.gang.protocol import codec
+from launcher.pod.gang.protocol.lease import lost_at
 from launcher.pod.gang.protocol.messages import Status
 from launcher.pod.gang.protocol.state import Limits
 from launcher.pod.gang.status.pages import JSON, Reply, sentence
@@ -99,14 +100,14 @@ class Voice:
             behind = [each for each in self._readers.values() if self._is_behind(each, now)]
             if not behind:
                 return
-            forgotten = min(each.asked for each in behind) + self._limits.lost
+            forgotten = lost_at(min(each.asked for each in behind), self._limits)
             self._was_read.clear()
             with suppress(TimeoutError):
                 async with asyncio.timeout(min(until, forgotten) - now):
                     await self._was_read.wait()
 
     def _is_behind(self, reader: Reader, now: float) -> bool:
-        of_late = now - reader.asked < self._limits.lost
+        of_late = now < lost_at(reader.asked, self._limits)
         return of_late and reader.read != self.said.number and not self._hearing.gone(reader.remote)
 
     def _note(self, boot: str, remote: str, read: int = 0) -> None:
