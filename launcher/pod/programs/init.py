@@ -13,9 +13,9 @@ from dataclasses import replace
 
 from launcher.pod.inbox import Halted, Inbox
 from launcher.pod.programs import supervise
-from launcher.pod.programs.policy import Cause
+from launcher.pod.programs.policy import Cause, Child
 from launcher.pod.programs.spawn import spawn
-from launcher.pod.programs.supervise import Manners, Start, signal_group
+from launcher.pod.programs.supervise import Manners, signal_group
 from launcher.pod.settings.nouns import Role
 
 
@@ -23,15 +23,15 @@ def run(command: Sequence[str], inbox: Inbox, *, grace: float) -> Cause:
     """Run a command and return why it ended."""
     terminal = _own_terminal()
     job = None if terminal is None else _TerminalJob(terminal)
-    start = Start(
-        name="the command",
-        role=Role.TRAINER,
-        spawn=lambda: job.start(command) if job else spawn(command, os.environ),
-    )
+    planned = [Child(name="the command", role=Role.TRAINER)]
     manners = Manners(stopping=(signal.SIGTERM,))  # Ctrl-C is the command's own affair
     if job:
         manners = replace(manners, halting=(), halted=job.halted, continued=job.take_foreground)
-    cause = supervise.run([start], inbox, grace=grace, manners=manners)
+
+    def start(_child: Child) -> int:
+        return job.start(command) if job else spawn(command, os.environ)
+
+    cause = supervise.run(planned, start, inbox, grace=grace, manners=manners)
     if job:
         job.end()
     return cause

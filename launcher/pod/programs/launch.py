@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 
 from launcher.pod.console import Story
@@ -19,11 +18,11 @@ from launcher.pod.output.wiring import Voice
 from launcher.pod.programs import policy, supervise
 from launcher.pod.programs.memory import Memory, explain
 from launcher.pod.programs.plan import Plan
-from launcher.pod.programs.policy import Cause, Child, Stop, Wish, exit_code, soonest
+from launcher.pod.programs.policy import Cause, Child, Wish, exit_code, soonest
 from launcher.pod.programs.ports import Knocker, check_free
 from launcher.pod.programs.spawn import spawn
 from launcher.pod.programs.stall import Vigil
-from launcher.pod.programs.supervise import Manners, Start, sweep
+from launcher.pod.programs.supervise import Manners, sweep
 from launcher.pod.settings.masking import masked
 from launcher.pod.settings.nouns import Role, Settings
 
@@ -40,15 +39,12 @@ def run(plan: Plan, settings: Settings, inbox: Inbox, story: Story, gang: Member
         timeout=settings.timing.stall, written=lambda name: spoken[name].pump.total, marks=lambda: gang.marks
     )
     crew = Crew(plan=plan, voices=spoken, vigil=vigil, inbox=inbox, gang=gang, story=story)
-    programs = plan.programs
-    starts = [Start(name=it.name, role=it.role, spawn=partial(crew.spawn, spoken[it.name])) for it in programs]
+    planned = [Child(name=program.name, role=program.role) for program in plan.programs]
     manners = Manners(ended=crew.ended)
-    cause = supervise.run(starts, inbox, grace=settings.timing.grace, manners=manners, ask=crew.ask)
-    crew.close(cause)
-    if crew.failure and cause.culprit:
-        cause = replace(cause, outcome=crew.failure)
-    if crew.stop:  # also one that came while the children were ending for another cause: it holds for the pod
-        cause = policy.first_cause((), crew.stop) or cause
+    cause = supervise.run(
+        planned, crew.spawn, inbox, grace=settings.timing.grace, manners=manners, wish=gang.wish, ask=crew.ask
+    )
+    crew.close()
     sweep()
     until = time.monotonic() + (FLUSH_WHEN_STOPPED if cause.told else FLUSH)
     voices.finish(tuple(spoken.values()), story.out, story.tell, until)
@@ -67,11 +63,10 @@ class Crew:
     story: Story
     memory: Memory | None = field(default_factory=Memory.now)
     knocker: Knocker | None = None
-    failure: Outcome | None = None
-    stop: Stop | None = None
 
-    def spawn(self, voice: Voice) -> int:
+    def spawn(self, child: Child) -> int:
         """Start a program and return its pid."""
+        voice = self.voices[child.name]
         program, pump = voice.program, voice.pump
         serves = program.role is Role.PSERVER
         if serves:
@@ -87,36 +82,30 @@ class Crew:
         self.story.tell("child_started", child=program.name, pid=pid, argv=masked(program.argv))
         return pid
 
-    def ask(self, children: Sequence[Child], stop: Stop | None) -> Wish:
+    def ask(self, children: Sequence[Child], failure: Outcome | None, told: bool) -> Wish:
         """Return what the gang wants of the children, after telling it how they are."""
-        now = time.monotonic()
-        self.stop = stop
-        until = self.vigil.look(children, now)
-        cause = policy.first_cause(children, stop, self.gang.wish)
-        due = cause if cause and cause.at <= now else None
-        if due and due.culprit and self.failure is None:
-            self.failure = self._failure(due)
-        before, wish = None, self.gang.wish
-        while wish.run != before:  # what is allowed may be all that there is to do, as where a pod has no pserver
-            before, wish = wish.run, self.gang.ask(self._brood(children, told=stop is not None))
+        until = self.vigil.look(children, time.monotonic())
+        wish = self.gang.ask(self._brood(children, failure, told=told))
         return replace(wish, until=soonest(wish.until, until))
 
     def ended(self, child: Child) -> Child:
-        """Return what a child's end counts as, and tell it."""
+        """Tell a child's end; return it with all that is known of it: where it stood still, what killed it."""
         child = self.vigil.judged(child)
         code, told = exit_code(child.code or 0), child.told is not None
         self.story.tell("child_exited", child=child.name, code=code, told_to_end=told)
-        return child
+        if not policy.may_have_failed(child):
+            return child
+        why = self.vigil.reasons.get(child.name) or policy.reason_of(child)
+        if killed := explain(self.memory, Memory.now()):
+            why = f"{why}: {killed}"
+        return replace(child, why=why, tail=self.voices[child.name].tail())
 
-    def close(self, cause: Cause) -> None:
-        """Knock no more, and tell the gang of a program that could not even be started: nobody asked since."""
+    def close(self) -> None:
+        """Knock no more."""
         if self.knocker:
             self.knocker.close()
-        if cause.culprit and self.failure is None:
-            self.failure = self._failure(cause)
-            self.gang.ask(Brood(left=False, serving=False, trained=False, failure=self.failure))
 
-    def _brood(self, children: Sequence[Child], *, told: bool) -> Brood:
+    def _brood(self, children: Sequence[Child], failure: Outcome | None, *, told: bool) -> Brood:
         may = self.gang.wish.run
         planned = {program.role for program in self.plan.programs}
         trainers = [child for child in children if child.role is Role.TRAINER]
@@ -128,13 +117,6 @@ class Crew:
             trained=Role.TRAINER in may
             and bool(trainers or Role.TRAINER not in planned)
             and policy.trained(children),
-            failure=self.failure,
+            failure=failure,
             told=told,
         )
-
-    def _failure(self, cause: Cause) -> Outcome:
-        """Return what went wrong, in full: why it was killed, where it stood still, its last lines."""
-        reason = self.vigil.reasons.get(cause.culprit, cause.outcome.reason)
-        if why := explain(self.memory, Memory.now()):
-            reason = f"{reason}: {why}"
-        return Outcome(code=cause.outcome.code, reason=reason, tail=self.voices[cause.culprit].tail())

@@ -1,7 +1,8 @@
 """What to do next with the children of a pod: a pure function of what happened to them, and of the time.
 
-No I/O here. The first cause wins: a stop that was told, a child that failed, or the last trainer's good end.
-Then everything that is left is told to end, has its grace, and is killed: each once.
+No I/O here. The first cause wins: a stop that was told, a child that failed, the gang's word, or the last trainer's
+good end. Then everything that is left is told to end, has its grace, and is killed: each once. In a gang a stop holds
+for its pod even where the children were ending already for another cause.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ PATIENCE = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Child:
-    """One child and all that happened to it; `left` says whether anything of its process group remains."""
+    """One child and all that happened to it; `left` says whether anything of its process group remains.
+
+    `why` is the reason of its end where more is known than its code says, `tail` the last lines of its output.
+    """
 
     name: str
     role: Role
@@ -34,19 +38,17 @@ class Child:
     told: float | None = None
     killed: float | None = None
     why: str = ""
+    tail: str = ""
 
     @property
     def running(self) -> bool:
         """Whether the child itself has not ended."""
         return self.code is None
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stop:
-    """The signal that told the launcher to stop, and when."""
-
-    signum: int
-    at: float
+    @property
+    def unstarted(self) -> bool:
+        """Whether the child could not even be started."""
+        return self.code is not None and not self.pid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,34 +82,43 @@ ALONE = Wish(alone=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """What to do now: signals to children's groups by pid; when to ask again; the cause, once all are gone."""
+    """What to do now: signals to children's groups by pid; when to ask again; the end, once all are gone.
+
+    `cause` is why the children end, now or soon: from then on no further one starts. `failure` is what a child did.
+    """
 
     signals: tuple[tuple[int, int], ...] = ()
     until: float | None = None
+    cause: Cause | None = None
+    failure: Outcome | None = None
     end: Cause | None = None
 
 
-def decide(children: Sequence[Child], stop: Stop | None, now: float, grace: float, wish: Wish = ALONE) -> Step:
+def decide(children: Sequence[Child], stop: Cause | None, now: float, grace: float, wish: Wish = ALONE) -> Step:
     """Return the next step."""
     cause = first_cause(children, stop, wish)
     if cause is None or cause.at > now:
-        return Step(until=None if cause is None else cause.at)
+        return Step(cause=cause, until=cause.at if cause else None)
+    failure = cause.outcome if cause.culprit else None
     left = [child for child in children if child.left and not _given_up(child, now)]
     if not left:
-        return Step(end=cause)
+        return Step(cause=cause, failure=failure, end=cause if wish.alone else stop or cause)
     grace = grace if cause.grace is None else cause.grace
     signals = tuple((child.pid, signum) for child in left if (signum := _signal(child, now, grace)))
-    return Step(signals=signals, until=min(_due(child, now, grace) for child in left))
+    until = min(_due(child, now, grace) for child in left)
+    return Step(cause=cause, failure=failure, signals=signals, until=until)
 
 
-def first_cause(children: Sequence[Child], stop: Stop | None, wish: Wish = ALONE) -> Cause | None:
+def stopped(signum: int, at: float) -> Cause:
+    """Return the cause that a signal to stop is."""
+    outcome = Outcome(code=128 + signum, reason=f"told to stop by {signal_name(signum)}")
+    return Cause(at=at, outcome=outcome, told=True)
+
+
+def first_cause(children: Sequence[Child], stop: Cause | None, wish: Wish = ALONE) -> Cause | None:
     """Return what comes first: it may lie a farewell ahead, and a better end may still overtake it."""
     causes = [cause for child in children if (cause := _failure(child, children, wish))]
-    if stop:
-        outcome = Outcome(code=128 + stop.signum, reason=f"told to stop by {signal_name(stop.signum)}")
-        causes.append(Cause(at=stop.at, outcome=outcome, told=True))
-    if wish.cause:
-        causes.append(wish.cause)
+    causes += [cause for cause in (stop, wish.cause) if cause]
     if wish.alone and (done := _success(children)):
         causes.append(done)
     return min(causes, key=lambda cause: cause.at, default=None)
@@ -118,23 +129,30 @@ def trained(children: Sequence[Child]) -> bool:
     return all(child.code == 0 and child.told is None for child in children if child.role is not Role.PSERVER)
 
 
+def may_have_failed(child: Child) -> bool:
+    """Return whether a child's end may be a failure; what it does after it was told to end is obedience."""
+    return child.told is None and (bool(child.code) or (child.code == 0 and child.role is Role.PSERVER))
+
+
+def reason_of(child: Child) -> str:
+    """Return the reason of a child's failure by its code alone."""
+    if child.code == 0:
+        return f"{child.name} ended with 0 before the trainers were done; could it not bind its port?"
+    if child.code is not None and child.code < 0:
+        return f"{child.name} was ended by {signal_name(-child.code)}"
+    return f"{child.name} exited with {child.code}"
+
+
 def _failure(child: Child, children: Sequence[Child], wish: Wish) -> Cause | None:
-    if child.code is None or child.told is not None:
-        return None  # what a child does after it was told to end is obedience
-    if child.code:
-        return Cause(
-            at=child.ended,
-            outcome=Outcome(code=exit_code(child.code), reason=_reason(child)),
-            culprit=child.name,
-            unstarted=bool(child.why),
-            grace=wish.grace,
-        )
-    if child.role is Role.PSERVER and (not wish.alone or any(other.role is not Role.PSERVER for other in children)):
-        reason = f"{child.name} ended with 0 before the trainers were done; could it not bind its port?"
-        farewell = FAREWELL if Role.TRAINER in wish.run else 0.0
-        outcome = Outcome(code=Code.GANG, reason=reason)
-        return Cause(at=child.ended + farewell, outcome=outcome, culprit=child.name, grace=wish.grace)
-    return None
+    if child.code is None or not may_have_failed(child):
+        return None
+    at, code = child.ended, exit_code(child.code)
+    if code == 0:
+        if wish.alone and all(other.role is Role.PSERVER for other in children):
+            return None
+        at, code = at + (FAREWELL if Role.TRAINER in wish.run else 0.0), Code.GANG
+    outcome = Outcome(code=code, reason=child.why or reason_of(child), tail=child.tail)
+    return Cause(at=at, outcome=outcome, culprit=child.name, unstarted=child.unstarted, grace=wish.grace)
 
 
 def _success(children: Sequence[Child]) -> Cause | None:
@@ -173,11 +191,3 @@ def soonest(*times: float | None) -> float | None:
 def exit_code(code: int) -> int:
     """Return a child's own exit code, or 128+n where signal n ended it."""
     return 128 - code if code < 0 else code
-
-
-def _reason(child: Child) -> str:
-    if child.why:
-        return child.why
-    if child.code is not None and child.code < 0:
-        return f"{child.name} was ended by {signal_name(-child.code)}"
-    return f"{child.name} exited with {child.code}"

@@ -15,19 +15,9 @@ from pathlib import Path
 
 from launcher.contract import Code
 from launcher.pod.inbox import HALTING, STOPPING, Ended, Halted, Inbox, Told
-from launcher.pod.outcome import StartError
+from launcher.pod.outcome import Outcome, StartError
 from launcher.pod.programs import policy
-from launcher.pod.programs.policy import ALONE, Cause, Child, Step, Stop, Wish
-from launcher.pod.settings.nouns import Role
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
-    """One child to start: its name, its role, and the call that starts it and returns its pid."""
-
-    name: str
-    role: Role
-    spawn: Callable[[], int]
+from launcher.pod.programs.policy import ALONE, Cause, Child, Step, Wish
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,33 +36,45 @@ class Manners:
     ended: Callable[[Child], Child] = lambda child: child
 
 
-Ask = Callable[[Sequence[Child], Stop | None], Wish]
+Spawn = Callable[[Child], int]
+# What a gang is told of the children: how they are, the failure of one, whether they were told to stop.
+Ask = Callable[[Sequence[Child], Outcome | None, bool], Wish]
 
 
 def run(
-    starts: Sequence[Start],
+    planned: Sequence[Child],
+    spawn: Spawn,
     inbox: Inbox,
     *,
     grace: float,
     manners: Manners | None = None,
-    ask: Ask = lambda _children, _stop: ALONE,
+    wish: Wish = ALONE,
+    ask: Ask = lambda _children, _failure, _told: ALONE,
 ) -> Cause:
-    """Start the children as they may run and return why they ended, once nothing of them is left."""
+    """Start the children as they may run and return why they ended, once nothing of them is left.
+
+    `wish` is what holds before the gang is asked for the first time.
+    """
     manners = manners or Manners()
-    stop: Stop | None = None
+    stop: Cause | None = None
     children: tuple[Child, ...] = ()
     while True:
-        wish = ask(children, stop)
-        children = _start(starts, children, stop, wish)
         step = policy.decide(children, stop, time.monotonic(), grace, wish)
+        before, wish = wish, ask(children, step.failure, stop is not None)
         if step.end:
             return step.end
+        if (wish.run, wish.cause) != (before.run, before.cause):
+            continue  # what is allowed now may be all that there is to do, as where a pod has no pserver
         if step.signals:
             children = _look(_perform(step, children))
             continue
+        if step.cause is None:
+            children = _start(planned, spawn, children, wish)
+            if children and children[-1].unstarted:
+                continue
         event = inbox.next(policy.soonest(step.until, wish.until))
         if isinstance(event, Told) and event.signum in manners.stopping:
-            stop = stop or Stop(signum=event.signum, at=event.at)
+            stop = stop or policy.stopped(event.signum, event.at)
         elif isinstance(event, Told):
             _pass_on(event.signum, children, manners)
         elif isinstance(event, Halted):
@@ -102,17 +104,16 @@ def _own_children() -> list[int]:
     return found
 
 
-def _start(starts: Sequence[Start], children: tuple[Child, ...], stop: Stop | None, wish: Wish) -> tuple[Child, ...]:
-    """Start in order those that may run by now; after anything that ends them all, no further one is."""
-    for start in starts[len(children) :]:
-        if start.role not in wish.run or policy.first_cause(children, stop, wish):
+def _start(planned: Sequence[Child], spawn: Spawn, children: tuple[Child, ...], wish: Wish) -> tuple[Child, ...]:
+    """Start in order those that may run by now; after one that cannot be started, no further one is."""
+    for child in planned[len(children) :]:
+        if child.role not in wish.run:
             break
-        child = Child(name=start.name, role=start.role)
         try:
-            child = replace(child, pid=start.spawn())
+            children = (*children, replace(child, pid=spawn(child)))
         except StartError as error:
-            child = replace(child, left=False, code=Code.CANNOT_START, ended=time.monotonic(), why=str(error))
-        children = (*children, child)
+            now = time.monotonic()
+            return (*children, replace(child, left=False, code=Code.CANNOT_START, ended=now, why=str(error)))
     return children
 
 

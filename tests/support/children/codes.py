@@ -5,7 +5,7 @@ import signal
 
 from launcher.pod.inbox import Inbox
 from launcher.pod.programs import supervise
-from launcher.pod.programs.supervise import Start
+from launcher.pod.programs.policy import Child
 from launcher.pod.settings.nouns import Role
 
 HARMLESS = {"SIGCHLD", "SIGCONT", "SIGURG", "SIGWINCH", "SIGSTOP", "SIGTSTP", "SIGTTIN", "SIGTTOU"}
@@ -15,12 +15,12 @@ inbox = Inbox()
 def outcome(script: str) -> int:
     argv = ["/bin/sh", "-c", f"ulimit -c 0; {script}"]
 
-    def spawn() -> int:
+    def spawn(_child: Child) -> int:
         default = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
         return os.posix_spawn(argv[0], argv, os.environ, setsid=True, setsigmask=[], setsigdef=default)
 
-    start = Start(name="shell", role=Role.TRAINER, spawn=spawn)
-    return supervise.run([start], inbox, grace=1).outcome.code
+    shell = Child(name="shell", role=Role.TRAINER)
+    return supervise.run([shell], spawn, inbox, grace=1).outcome.code
 
 
 for code in range(256):

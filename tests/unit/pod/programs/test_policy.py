@@ -12,7 +12,18 @@ from hypothesis import strategies as st
 
 from launcher.contract import Code
 from launcher.pod.outcome import Outcome
-from launcher.pod.programs.policy import FAREWELL, PATIENCE, Cause, Child, Step, Stop, decide, first_cause
+from launcher.pod.programs.policy import (
+    FAREWELL,
+    PATIENCE,
+    Cause,
+    Child,
+    Step,
+    Wish,
+    decide,
+    first_cause,
+    may_have_failed,
+    stopped,
+)
 from launcher.pod.settings.nouns import Role
 from launcher.pod.settings.variables import known
 
@@ -32,8 +43,8 @@ def over(child: Child, code: int, ended: float, **facts: object) -> Child:
     return replace(child, left=False, code=code, ended=ended, **facts)  # type: ignore[arg-type]
 
 
-def stop(at: float, signum: int = TERM) -> Stop:
-    return Stop(signum=signum, at=at)
+def stop(at: float, signum: int = TERM) -> Cause:
+    return stopped(signum, at)
 
 
 def tell(*pids: int, until: float) -> Step:
@@ -120,8 +131,10 @@ WAITING = [
 @pytest.mark.parametrize(
     ("children", "told", "now", "step"), [row[1:] for row in WAITING], ids=[row[0] for row in WAITING]
 )
-def test_what_comes_next(children: Sequence[Child], told: Stop | None, now: float, step: Step) -> None:
-    assert decide(children, told, now, GRACE) == step
+def test_what_comes_next(children: Sequence[Child], told: Cause | None, now: float, step: Step) -> None:
+    found = decide(children, told, now, GRACE)
+    assert replace(found, cause=None, failure=None) == step
+    assert found.cause == first_cause(children, told)
 
 
 ENDS = [
@@ -197,7 +210,7 @@ ENDS = [
 @pytest.mark.parametrize(
     ("children", "told", "code", "reason", "culprit"), [row[1:] for row in ENDS], ids=[row[0] for row in ENDS]
 )
-def test_how_it_ends(children: Sequence[Child], told: Stop | None, code: int, reason: str, culprit: str) -> None:
+def test_how_it_ends(children: Sequence[Child], told: Cause | None, code: int, reason: str, culprit: str) -> None:
     end = decide(children, told, 100, GRACE).end
     assert end
     assert (end.outcome.code, end.outcome.reason, end.culprit, end.unstarted) == (code, reason, culprit, False)
@@ -205,10 +218,55 @@ def test_how_it_ends(children: Sequence[Child], told: Stop | None, code: int, re
 
 def test_a_child_that_could_not_be_started_ends_the_others_with_its_own_reason() -> None:
     unstarted = over(trainer(pid=0), Code.CANNOT_START, 5, why="cannot start 'train'")
-    assert decide([pserver(), unstarted], None, 5, GRACE) == tell(11, until=15)
-    ended = [over(pserver(told=5.0), -15, 6), unstarted]
     cause = Cause(at=5, outcome=Outcome(code=71, reason="cannot start 'train'"), culprit="trainer 0", unstarted=True)
-    assert decide(ended, None, 6, GRACE) == Step(end=cause)
+    step = decide([pserver(), unstarted], None, 5, GRACE)
+    assert step == replace(tell(11, until=15), cause=cause, failure=cause.outcome)
+    ended = [over(pserver(told=5.0), -15, 6), unstarted]
+    assert decide(ended, None, 6, GRACE) == Step(cause=cause, failure=cause.outcome, end=cause)
+
+
+def test_a_failure_is_told_once_it_is_due_in_full_and_with_its_last_lines() -> None:
+    failed = over(trainer(), -9, 5, why="trainer 0 was ended by SIGKILL: no memory", tail="pass 3\n")
+    outcome = Outcome(code=137, reason="trainer 0 was ended by SIGKILL: no memory", tail="pass 3\n")
+    assert decide([pserver(), failed], None, 5, GRACE).failure == outcome
+    left = over(pserver(), 0, 5)
+    assert decide([left, trainer()], None, 6, GRACE).failure is None
+    assert decide([left, trainer()], None, 5 + FAREWELL, GRACE).failure == Outcome(
+        code=Code.GANG, reason="pserver 0 ended with 0 before the trainers were done; could it not bind its port?"
+    )
+    assert decide([trainer(told=5.0)], stop(5), 6, GRACE).failure is None
+
+
+@pytest.mark.parametrize(
+    ("child", "so"),
+    [
+        (trainer(), False),
+        (over(trainer(), 0, 5), False),
+        (over(trainer(), 1, 5), True),
+        (over(trainer(), -9, 5), True),
+        (over(pserver(), 0, 5), True),
+        (over(pserver(told=4.0), 1, 5), False),
+    ],
+)
+def test_whether_an_end_may_be_a_failure(child: Child, so: bool) -> None:
+    assert may_have_failed(child) == so
+
+
+IN_A_GANG = Wish()
+
+
+@pytest.mark.parametrize(
+    ("wish", "code"), [(IN_A_GANG, 143), (replace(IN_A_GANG, alone=True), 7)], ids=["in a gang", "alone"]
+)
+def test_a_stop_that_comes_while_the_children_end_for_another_cause_holds_for_a_pod_of_a_gang(
+    wish: Wish, code: int
+) -> None:
+    children = [over(pserver(told=5.0), -15, 8), over(trainer(), 7, 5)]
+    step = decide(children, stop(6), 8, GRACE, wish)
+    assert step.end
+    assert step.end.outcome.code == code
+    assert step.end.told == (wish is IN_A_GANG)
+    assert step.failure == Outcome(code=7, reason="trainer 0 exited with 7")
 
 
 def test_a_pod_is_gone_before_the_kubelet_kills_it() -> None:
@@ -237,13 +295,16 @@ FATES = st.builds(
     obeys=st.none() | st.floats(0, 20),
     dies=st.booleans(),
 )
-STOPS = st.none() | st.builds(Stop, signum=st.sampled_from([TERM, INT]), at=st.floats(0, 40))
+STOPS = st.none() | st.builds(stopped, signum=st.sampled_from([TERM, INT]), at=st.floats(0, 40))
 
 
-def live(fates: Sequence[Fate], told: Stop | None, grace: float) -> tuple[list[tuple[float, int, int]], Cause | None]:
+Sent = list[tuple[float, int, int]]
+
+
+def live(fates: Sequence[Fate], told: Cause | None, grace: float) -> tuple[Sent, Cause | None]:
     """Play a pod's life on a made-up clock, event by event; return the signals that were sent, and the end."""
     now = 0.0
-    sent: list[tuple[float, int, int]] = []
+    sent: Sent = []
     children = [Child(name=f"child {pid}", role=fate.role, pid=pid) for pid, fate in enumerate(fates, 1)]
     causes: list[Cause] = []
     for _ in range(20 * len(fates) + 20):
@@ -265,7 +326,7 @@ def live(fates: Sequence[Fate], told: Stop | None, grace: float) -> tuple[list[t
     raise AssertionError("it never comes to an end")
 
 
-def _holds(step: Step, children: Sequence[Child], told: Stop | None, now: float, causes: list[Cause]) -> None:
+def _holds(step: Step, children: Sequence[Child], told: Cause | None, now: float, causes: list[Cause]) -> None:
     """Hold what is true of every step: a cause that has come stays, and nobody is woken for nothing."""
     cause = first_cause(children, told)
     if cause and cause.at <= now:
@@ -303,7 +364,7 @@ def _given(child: Child, signum: int | None, now: float) -> Child:
 
 @given(st.lists(FATES, min_size=1, max_size=4), STOPS, st.floats(0, 12))
 def test_each_child_is_told_once_and_killed_once_and_it_comes_to_an_end(
-    fates: list[Fate], told: Stop | None, grace: float
+    fates: list[Fate], told: Cause | None, grace: float
 ) -> None:
     """For any history: no KILL before the grace but to leftovers; the first cause wins."""
     sent, end = live(fates, told, grace)
