@@ -75,7 +75,6 @@ def live(settings: Settings, inbox: Inbox, story: Story) -> Outcome:
 def generation(settings: Settings, inbox: Inbox, story: Story, gang: Membership) -> Outcome | None:
     """Take part in one start of the gang; return how it ended, or None where it begins anew."""
     from launcher.pod.data.stage import stage
-    from launcher.pod.identity import write_identity
     from launcher.pod.programs import launch
     from launcher.pod.programs.runtimes import plan_for
 
@@ -84,7 +83,7 @@ def generation(settings: Settings, inbox: Inbox, story: Story, gang: Membership)
     story.rank = roster.rank
     with story.phase("staging"):
         gang.stage(partial(stage, settings, roster))
-        write_identity(settings, roster, story.tell)
+        workdir.write_identity(settings, roster, story.tell)
     with story.phase("assembling"):
         begun = gang.assemble()
     if begun is None:

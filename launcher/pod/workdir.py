@@ -1,13 +1,22 @@
-"""Enters the working directory, and holds it: two launchers in one would replace each other's `./data`."""
+"""The directories of a pod: the working directory entered and held, that of all jobs made, two files in `/` written.
+
+Held, since two launchers in one working directory would replace each other's `./data`.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import os
 from contextlib import suppress
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from launcher.pod.outcome import ShardError, StartError
+from launcher.pod.settings.nouns import Role, Settings
+
+if TYPE_CHECKING:  # a plain init pays for neither
+    from launcher.pod.log import Tell
+    from launcher.pod.peers.roster import Roster
 
 
 def current() -> str:
@@ -51,3 +60,18 @@ def hold(workdir: PurePosixPath) -> int:
     except OSError:
         return -1  # a file system without locks
     return held
+
+
+def write_identity(settings: Settings, roster: Roster, tell: Tell, *, root: Path = Path("/")) -> None:
+    """Write /trainer_id and /trainer_count, which older training programs read instead of their environment.
+
+    Only where `/` is this pod's own; a read-only one is no failure, the environment says the same.
+    """
+    if not settings.owns_root or roster.role is Role.PSERVER:
+        return
+    files = (("trainer_id", roster.rank, "TRAINER_ID"), ("trainer_count", len(roster.trainers), "TRAINERS"))
+    for name, value, instead in files:
+        try:
+            (root / name).write_text(f"{value}\n")
+        except OSError as error:
+            tell("identity_file_not_written", path=str(root / name), error=error.strerror, instead=instead)

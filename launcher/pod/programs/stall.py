@@ -1,21 +1,31 @@
-"""Watches the trainers for one that stands still, and ends it so that it tells where: a hang is a failure too."""
+"""Watches the trainers for one that stands still, and ends it so that it tells where: a hang is a failure too.
+
+A trainer's helper may work while the trainer waits for it, and may have left its session: its whole family counts, as
+/proc shows it. Read by hand, since psutil knows nothing of groups and sessions.
+"""
 
 from __future__ import annotations
 
 import os
+import resource
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from launcher.pod.gang.protocol.messages import Marks
-from launcher.pod.programs import family, stall_rule
+from launcher.pod.programs import stall_rule
 from launcher.pod.programs.policy import Child
 from launcher.pod.programs.stall_rule import Sample, Stillness
 from launcher.pod.settings.nouns import Role
 
 # A trainer that was told to write its stacks has this long to do it.
 WRITING = 2.0
+# With this a Python writes the stacks of all its threads to its standard error when SIGABRT ends it.
+ENVIRON = {"PYTHONFAULTHANDLER": "1"}
+TICKS = os.sysconf("SC_CLK_TCK")  # in a second
+INTERPRETERS = ("python", "pypy")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -32,7 +42,7 @@ class Vigil:
     @property
     def environment(self) -> Mapping[str, str]:
         """What makes a trainer able to write its stacks."""
-        return family.ENVIRON if self.timeout else {}
+        return ENVIRON if self.timeout else {}
 
     def look(self, children: Sequence[Child], now: float) -> float | None:
         """Look at those that it is time to look at, and return when to look next."""
@@ -58,7 +68,7 @@ class Vigil:
         state = stall_rule.observe(state, sample, now, timeout) if state else stall_rule.begin(sample, now)
         self._seen[child.pid] = state
         if stall_rule.stalled(state, timeout):
-            stacks = family.dump(child.pid)
+            stacks = dump(child.pid)
             self._dumped[child.pid] = now
             self.reasons[child.name] = stall_rule.words(child.name, timeout, stacks=stacks)
             return now + WRITING
@@ -68,7 +78,87 @@ class Vigil:
         marks = self.marks()
         return Sample(
             output=self.written(child.name),
-            cpu=family.cpu_seconds(child.pid),
+            cpu=cpu_seconds(child.pid),
             progress=tuple(sorted(marks.progress.items())),
             waiting=bool(marks.at),
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    """One process as the kernel shows it; its ticks of CPU include those of its children that ended."""
+
+    pid: int
+    parent: int
+    group: int
+    session: int
+    ticks: int
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the CPU seconds so far of a session's leader, its group, its session, and all below them."""
+    return sum(process.ticks for process in _family(pid)) / TICKS
+
+
+def dump(pid: int) -> bool:
+    """End a child by SIGABRT so that its stacks are written, and return whether a Python was there to write them.
+
+    Behind a leader that is no Python (a shell around the program) the nearest Python below it is meant: the leader
+    then ends by itself in most cases, but whoever calls this must see to it that all of them do.
+    """
+    python = _python(pid)
+    target = python or pid
+    with suppress(OSError, ValueError):
+        # Stacks are wanted, not gigabytes of core. The kernel takes 1 as "not even to a pipe", which 0 does not say.
+        hard = resource.prlimit(target, resource.RLIMIT_CORE)[1]
+        resource.prlimit(target, resource.RLIMIT_CORE, (0 if hard == 0 else 1, hard))
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(target, signal.SIGABRT)
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGCONT)  # a stopped process would not hear it
+    return python is not None
+
+
+def _python(pid: int) -> int | None:
+    """Return the first Python of a family, from the leader down; of several on one level, the eldest."""
+    family = _family(pid)
+    level: Collection[int] = (pid,)
+    while level:
+        for each in sorted(level):
+            if _is_python(each):
+                return each
+        level = [process.pid for process in family if process.parent in level]
+    return None
+
+
+def _is_python(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/exe").readlink().name.startswith(INTERPRETERS)
+    except OSError:  # it ended, or is somebody else's
+        return False
+
+
+def _family(pid: int) -> tuple[Process, ...]:
+    everyone = tuple(_processes())
+    family = {process.pid: process for process in everyone if pid in (process.group, process.session)}
+    found = len(family) > 0
+    while found:
+        more = {each.pid: each for each in everyone if each.parent in family and each.pid not in family}
+        family.update(more)
+        found = len(more) > 0
+    return tuple(family.values())
+
+
+def _processes() -> Iterator[Process]:
+    for entry in os.scandir("/proc"):
+        if entry.name.isdecimal():
+            with suppress(OSError):  # it ended meanwhile
+                yield _parsed(Path(entry.path, "stat").read_bytes())
+
+
+def _parsed(stat: bytes) -> Process:
+    """Read one line of the kernel's; the program's name stands in brackets and may have any characters in it."""
+    pid, _, rest = stat.partition(b" ")
+    fields = rest.rpartition(b")")[2].split()
+    parent, group, session = map(int, fields[1:4])
+    return Process(pid=int(pid), parent=parent, group=group, session=session, ticks=sum(map(int, fields[11:15])))

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from launcher.pod.console import Story
-from launcher.pod.identity import write_identity
 from launcher.pod.outcome import Outcome
 from launcher.pod.peers.roster import Peer, Roster
 from launcher.pod.programs.policy import Cause
 from launcher.pod.settings.nouns import Role, Settings
 from launcher.pod.settings.variables import read
+from launcher.pod.workdir import write_identity
 from tests.support.lives import Lives
 from tests.support.talking import Job, all_of, events
 from tests.support.waiting import wait_until

@@ -10,18 +10,21 @@ from dataclasses import replace
 from launcher.contract import Code
 from launcher.pod.gang.protocol.barriers import gathered
 from launcher.pod.gang.protocol.leader_state import (
+    SEALING,
     Lead,
+    end_if_overdue,
     failure_of,
     number_of,
     patience,
     replaced,
     resume_for,
+    seal,
+    sealed,
     statuses_of,
 )
 from launcher.pod.gang.protocol.lease import alive_until, lost_at, strangers_until
 from launcher.pod.gang.protocol.messages import Failure, Generation, Stage, Status, Word
 from launcher.pod.gang.protocol.reasons import deserted, lacking, unmet
-from launcher.pod.gang.protocol.sealing import SEALING, end_if_overdue, seal, sealed
 from launcher.pod.gang.protocol.state import Rules, View
 from launcher.pod.outcome import Outcome
 from launcher.pod.settings.nouns import Role

@@ -8,9 +8,8 @@ import pytest
 
 from launcher.contract import Code
 from launcher.pod.gang.protocol.leader import lead
-from launcher.pod.gang.protocol.leader_state import Lead
+from launcher.pod.gang.protocol.leader_state import SEALING, Lead
 from launcher.pod.gang.protocol.messages import Failure, Stage, Word
-from launcher.pod.gang.protocol.sealing import SEALING
 from launcher.pod.gang.protocol.state import Recorded, View
 from launcher.pod.outcome import Outcome
 from tests.support.gang_world.views import ENDED, LIMITS, NOW, OVER, READY, RULES, gang, of, status, view, who
