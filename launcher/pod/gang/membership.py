@@ -12,19 +12,19 @@ from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar
 
-from launcher.pod.gang.node import Station
+from launcher.pod.gang.node import GangNode
 from launcher.pod.gang.protocol import lease
 from launcher.pod.gang.protocol.follower import Orders, Run
 from launcher.pod.gang.protocol.messages import Generation, Marks
-from launcher.pod.gang.protocol.state import Brood
+from launcher.pod.gang.protocol.state import ChildrenState
 from launcher.pod.gang.status.metrics import Facts
 from launcher.pod.inbox import Inbox
 from launcher.pod.log import Tell
 from launcher.pod.outcome import Decided, GangError, JoinError, LauncherError, Outcome, Stopped
 from launcher.pod.peers.roster import Roster, Waiting
-from launcher.pod.peers.watch import Lookout
+from launcher.pod.peers.watch import PeerWatch
 from launcher.pod.programs.plan import Resume
-from launcher.pod.programs.policy import Cause, Wish, soonest
+from launcher.pod.programs.policy import Cause, Instructions, soonest
 from launcher.pod.settings.nouns import Role, Settings
 
 Result = TypeVar("Result")
@@ -49,18 +49,18 @@ class Membership:
         self._settings = settings
         self._inbox = inbox
         self._tell = tell
-        self._station = Station(settings, inbox.nudge, tell, facts)
-        self._member = self._station.member
+        self._node = GangNode(settings, inbox.nudge, tell, facts)
+        self._member = self._node.member
         self._end: Cause | None = None
         self._met = False
         self._waiting = ""
         self._staged_for = ""
-        self.wish = Wish(run=frozenset(), grace=self._member.rules.grace)
+        self.instructions = Instructions(run=frozenset(), grace=self._member.rules.grace)
 
     def __enter__(self) -> Self:
         """Show the first status, and begin to look for the others."""
-        self._station.start()
-        self._lookout = Lookout(self._settings, self._inbox.nudge, self._tell)
+        self._node.start()
+        self._peer_watch = PeerWatch(self._settings, self._inbox.nudge, self._tell)
         return self
 
     def __exit__(
@@ -68,28 +68,28 @@ class Membership:
     ) -> None:
         """Say the last words; with a verdict the leader stays until every member has ended, or is gone."""
         until = time.monotonic() + LEADER_LINGERS
-        while self._station.verdict and self._station.still_needed() and time.monotonic() < until:
-            self._station.look()
+        while self._node.verdict and self._node.still_needed() and time.monotonic() < until:
+            self._node.look()
             self._inbox.next(until)
-        self._station.close(LINGER)
+        self._node.close(LINGER)
 
     def meet(self) -> Roster:
         """Return the complete roster: within the join time-out, after a generation within the rejoin time-out.
 
-        The first one is the lookout's to wait for, and to tell of.
+        The first one is waited for, and told of, by the peer watch.
         """
         deadline = time.monotonic() + self._patience if self._met else None
-        self._lookout.seeking.set()
+        self._peer_watch.seeking.set()
         while True:
-            found = self._lookout.latest
+            found = self._peer_watch.latest
             if isinstance(found, Roster):
-                self._station.take(found)
+                self._node.take(found)
                 self._met, self._waiting = True, ""
                 return found
             if found:
                 self._wait_for(found)
-            if self._lookout.broken:
-                raise self._lookout.broken
+            if self._peer_watch.broken:
+                raise self._peer_watch.broken
             if deadline and time.monotonic() >= deadline:
                 raise self._too_late(found.reason if found else "nothing was heard of it")
             self._pause("waiting for its peers", deadline)
@@ -101,10 +101,10 @@ class Membership:
             self._staged_for = self._member.order.digest
         self._member.furnished()
         begun = time.monotonic()
-        while not self._station.calm and not self._moved:
+        while not self._node.calm and not self._moved:
             self._refuse_to_wait_for_ever(begun)
             self._pause("waiting until nobody runs anything", None)
-        survey = partial(self._station.ledger.survey, leads=self._member.leads)
+        survey = partial(self._node.store.survey, leads=self._member.leads)
         self._member.staged(self._errand("looking at the complete passes", survey))
 
     def assemble(self) -> Generation | None:
@@ -121,27 +121,27 @@ class Membership:
 
     def resume(self, generation: Generation) -> Resume | None:
         """Return where a generation goes on, None where it starts afresh."""
-        return self._station.ledger.resume(generation.resume)
+        return self._node.store.resume(generation.resume)
 
-    def ask(self, brood: Brood) -> Wish:
+    def ask(self, state: ChildrenState) -> Instructions:
         """Return what the gang wants of the children, after telling it how they are."""
-        if brood.failure:
-            self._station.fail(brood.failure)
-        if brood.told and not self._station.verdict:
+        if state.failure:
+            self._node.fail(state.failure)
+        if state.told and not self._node.verdict:
             self._member.stop()
-        self._member.report(children=brood.left, serving=brood.serving, trained=brood.trained)
-        orders = self._station.look()
+        self._member.report(children=state.left, serving=state.serving, trained=state.trained)
+        orders = self._node.look()
         if self._end is None or (orders.kill and self._end.grace):
             self._end = self._ending(orders)
-        self.wish = replace(self.wish, run=RUNS[orders.run], cause=self._end, until=orders.until)
-        return self.wish
+        self.instructions = replace(self.instructions, run=RUNS[orders.run], cause=self._end, until=orders.until)
+        return self.instructions
 
     def settle(self, cause: Cause) -> Outcome | None:
         """Return how it ended for this pod, once nothing of its children is left; None if another start follows."""
         self._member.rest()
-        self._station.board.end(cause.outcome.reason)
-        verdict = self._station.verdict
-        if verdict and not (cause.told and cause.at < self._station.decided):
+        self._node.board.end(cause.outcome.reason)
+        verdict = self._node.verdict
+        if verdict and not (cause.told and cause.at < self._node.decided):
             return verdict
         if cause.told:
             return cause.outcome
@@ -150,21 +150,21 @@ class Membership:
 
     def lament(self, own: Outcome) -> Outcome:
         """Tell the gang why this pod cannot go on; return the verdict that follows, else this pod's own outcome."""
-        self._station.fail(own)
+        self._node.fail(own)
         until = time.monotonic() + LAMENT
-        while self._member.order.addresses and not self._station.look().verdict and time.monotonic() < until:
+        while self._member.order.addresses and not self._node.look().verdict and time.monotonic() < until:
             self._inbox.next(until)
-        return self._station.verdict or own
+        return self._node.verdict or own
 
     @property
     def environment(self) -> Mapping[str, str]:
         """What a trainer needs to speak to its launcher."""
-        return self._station.board.environment()
+        return self._node.board.environment()
 
     @property
     def marks(self) -> Marks:
         """What the trainer here reported last, and where it waits."""
-        return self._station.board.marks
+        return self._node.board.marks
 
     @property
     def address(self) -> str:
@@ -173,15 +173,15 @@ class Membership:
 
     def _idle(self) -> Orders:
         """Look while no children run; a verdict ends this life."""
-        orders = self._station.look()
-        if self._station.verdict:
-            raise Decided(self._station.verdict)
+        orders = self._node.look()
+        if self._node.verdict:
+            raise Decided(self._node.verdict)
         return orders
 
     @property
     def _moved(self) -> bool:
         """Whether the gang is not any more what was staged for."""
-        found = self._lookout.latest
+        found = self._peer_watch.latest
         return not isinstance(found, Roster) or found.digest != self._member.order.digest
 
     def _errand(self, doing: str, work: Callable[[], Result]) -> Result:
@@ -196,18 +196,18 @@ class Membership:
             return waiting()
         except Stopped:
             self._member.stop()
-            self._station.look()
+            self._node.look()
             raise
 
     def _tell_bytes(self, event: str, **facts: object) -> None:
         """Tell how staging goes, and keep how much there is for the status."""
         if isinstance(size := facts.get("bytes"), int):
-            self._station.staged_bytes = size
+            self._node.staged_bytes = size
         self._tell(event, **facts)
 
     def _wait_for(self, found: Waiting) -> None:
         if found.key:
-            self._station.ledger.open(found.key)
+            self._node.store.open(found.key)
         if found.succeeded:
             raise Decided(Outcome(code=0, reason="another pod of this job has succeeded: every trainer is done"))
         self._member.disband()
@@ -221,12 +221,12 @@ class Membership:
 
     def _begin(self, orders: Orders) -> Generation:
         generation = self._member.taking_part
-        self._lookout.seeking.clear()
+        self._peer_watch.seeking.clear()
         self._end = None
-        self.wish = replace(self.wish, run=frozenset(), cause=None, until=orders.until)
+        self.instructions = replace(self.instructions, run=frozenset(), cause=None, until=orders.until)
         if self._settings.role is not Role.PSERVER:
             rank = self._member.status.rank or 0
-            self._station.board.begin(generation.number, rank, self._settings.trainers)
+            self._node.board.begin(generation.number, rank, self._settings.trainers)
         facts = {"generation": generation.number, "resume": generation.resume, "cause": generation.cause}
         self._tell("generation_begins", **facts)
         return generation
@@ -236,7 +236,7 @@ class Membership:
         if orders.verdict:
             return Cause(at=now, outcome=orders.verdict)
         if orders.end:
-            return Cause(at=now, outcome=orders.end, grace=0.0 if orders.kill else self.wish.grace)
+            return Cause(at=now, outcome=orders.end, grace=0.0 if orders.kill else self.instructions.grace)
         return None
 
     def _refuse_to_wait_for_ever(self, begun: float) -> None:
@@ -245,7 +245,7 @@ class Membership:
             return
         order = self._member.order
         leader = f"the leader, {order.names[order.addresses[0]]},"
-        now, since = time.monotonic(), max(begun, self._station.leader_answered())
+        now, since = time.monotonic(), max(begun, self._node.leader_answered())
         if now > since + self._patience:
             raise self._too_late(f"{leader} did not answer for {self._patience:g} s")
         if now > lease.alive_until(since, self._member.rules.limits):

@@ -1,4 +1,4 @@
-"""Where a launcher stands in its gang: statuses, ledger, board and scribe around one `Member`.
+"""Where a launcher stands in its gang: statuses, store, board and run events around one `Member`.
 
 `look` is the whole of it: publish, hear, decide, and have done what follows. Nothing here waits.
 """
@@ -19,8 +19,8 @@ from launcher.pod.gang.protocol.messages import Failure, Stage, Status, Who
 from launcher.pod.gang.protocol.state import Heard, Rules
 from launcher.pod.gang.status.loop import Statuses
 from launcher.pod.gang.status.metrics import Facts
-from launcher.pod.gang.store.run_events import Scribe
-from launcher.pod.gang.store.store import Ledger
+from launcher.pod.gang.store.run_events import RunEvents
+from launcher.pod.gang.store.store import Store
 from launcher.pod.log import Tell
 from launcher.pod.outcome import Outcome, SettingsError
 from launcher.pod.peers.roster import Roster
@@ -28,7 +28,7 @@ from launcher.pod.programs.policy import soonest
 from launcher.pod.settings.nouns import PeersFrom, Settings
 
 
-class Station:
+class GangNode:
     """One launcher's means, and the verdict once there is one."""
 
     def __init__(self, settings: Settings, nudge: Callable[[], None], tell: Tell, facts: Callable[[], Facts]) -> None:
@@ -41,14 +41,14 @@ class Station:
             rules=Rules(limits=limits, restarts=settings.max_restarts, grace=lease.grace(timing.grace, limits)),
         )
         self.board = Board(nudge)
-        self.ledger = Ledger(settings, nudge, tell)
+        self.store = Store(settings, nudge, tell)
         self.verdict: Outcome | None = None
         self.decided = 0.0
         self.staged_bytes = 0  # so far; another thread counts
         self._statuses = Statuses(
             who, bind=settings.address, port=settings.status_port, limits=limits, nudge=nudge, tell=tell, facts=facts
         )
-        self._scribe = Scribe(self.ledger.put, job=settings.job)
+        self._run_events = RunEvents(self.store.put, job=settings.job)
         self._tell = tell
         self._alone = settings.peers.source is PeersFrom.SELF  # nobody needs to read its status
         self._read = 0.0
@@ -72,8 +72,8 @@ class Station:
         self._statuses.watch(member.watched)
         self._statuses.publish(member.status)
         if member.leads:
-            self.ledger.wish(member.lead.asked, member.lead.sealing)
-            self._scribe.look(now, member, heard)
+            self.store.wish(member.lead.asked, member.lead.sealing)
+            self._run_events.look(now, member, heard)
         if word := member.word(heard):
             self.board.hear(word)
         if orders.verdict and not self.verdict:
@@ -85,7 +85,7 @@ class Station:
         """Decide until nothing follows any more: what a leader says of itself may change its own word."""
         for _ in Stage:
             before = self.member.status
-            orders = self.member.look(now, heard, self.ledger.facts)
+            orders = self.member.look(now, heard, self.store.facts)
             if self.member.status == before:
                 break
         return orders
@@ -95,7 +95,7 @@ class Station:
         names = {peer.address: roster.name_of(role, peer) for role, peer in roster.members}
         order = Order(addresses=tuple(names), digest=roster.digest, names=names)
         who = replace(self.member.status.who, address=roster.me.address, uid=roster.me.uid)
-        self.ledger.open(roster.key)
+        self.store.open(roster.key)
         self._statuses.leader = order.addresses[0]
         self.member.meet(order, who, rank=roster.rank, key=roster.key)
 
@@ -128,7 +128,7 @@ class Station:
         """Say the last words, and let the others read them."""
         self._statuses.publish(self.member.status)
         self._statuses.linger(linger)
-        self.ledger.close(time.monotonic() + linger)
+        self.store.close(time.monotonic() + linger)
 
     def _next_reading(self, now: float) -> float | None:
         """Have the record read now and then: a leader may be overtaken, and who waits may miss a verdict."""
@@ -138,5 +138,5 @@ class Station:
         every = lease.reading_pace(member.rules.limits)
         if now >= self._read + every:
             self._read = now
-            self.ledger.look()
+            self.store.look()
         return self._read + every

@@ -20,7 +20,7 @@ LAST_LINES = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Voice:
+class ProgramOutput:
     """One program's pipe and log."""
 
     program: Program
@@ -33,8 +33,8 @@ class Voice:
         return self.pump.tail.decode(errors="replace")
 
 
-def voices(plan: Plan, settings: Settings, out: Sink, tell: Tell, heading: str) -> dict[str, Voice]:
-    """Return a voice for each program, by its name; `heading` is a line that its log begins with, or nothing."""
+def outputs_of(plan: Plan, settings: Settings, out: Sink, tell: Tell, heading: str) -> dict[str, ProgramOutput]:
+    """Return the output of each program, by its name; `heading` is a line that its log begins with, or nothing."""
     alone = len(plan.programs) == 1
     prefixed = not alone if settings.prefix is None else settings.prefix
     found = {}
@@ -44,17 +44,17 @@ def voices(plan: Plan, settings: Settings, out: Sink, tell: Tell, heading: str) 
             log.put(heading.encode(errors="replace") + b"\n")
         lines = None if alone and not prefixed else Lines(f"[{program.name}] ".encode() if prefixed else b"")
         pump = Pump(program.name, log=log.put if log else None, out=out.put, lines=lines)
-        found[program.name] = Voice(program=program, pump=pump, log=log)
+        found[program.name] = ProgramOutput(program=program, pump=pump, log=log)
     return found
 
 
-def finish(spoken: Sequence[Voice], out: Sink, tell: Tell, until: float) -> None:
+def finish(outputs: Sequence[ProgramOutput], out: Sink, tell: Tell, until: float) -> None:
     """Bring the last words to where they belong."""
-    for voice in spoken:
-        voice.pump.finish(until)
-    for voice in spoken:
-        if voice.log:
-            voice.log.finish(until)
+    for output in outputs:
+        output.pump.finish(until)
+    for output in outputs:
+        if output.log:
+            output.log.finish(until)
     if not out.flush(until):
         tell("stdout_unfinished", bytes_lost=out.lost + out.waiting, remedy="does its reader still read?")
 

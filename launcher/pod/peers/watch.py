@@ -11,7 +11,7 @@ from launcher.pod.peers.roster import Roster, Waiting
 from launcher.pod.settings.nouns import Settings
 
 
-class Lookout:
+class PeerWatch:
     """The thread, and what it saw last; `nudge` is called on it after each change."""
 
     def __init__(self, settings: Settings, nudge: Callable[[], None], tell: Tell) -> None:
@@ -20,7 +20,7 @@ class Lookout:
         self.broken: BaseException | None = None
         self.seeking = threading.Event()  # set while somebody is missed: names are looked up again
         self._nudge = nudge
-        threading.Thread(target=self._look, args=(settings, tell), name="lookout", daemon=True).start()
+        threading.Thread(target=self._look, args=(settings, tell), name="peer watch", daemon=True).start()
 
     def _look(self, settings: Settings, tell: Tell) -> None:
         try:

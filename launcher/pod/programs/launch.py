@@ -1,4 +1,4 @@
-"""Runs a plan as the gang wants it: each program with its voice, under supervision, to one cause."""
+"""Runs a plan as the gang wants it: each program with its output, under supervision, to one cause."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from pathlib import Path
 
 from launcher.pod.console import Story
 from launcher.pod.gang.membership import Membership
-from launcher.pod.gang.protocol.state import Brood
+from launcher.pod.gang.protocol.state import ChildrenState
 from launcher.pod.inbox import Inbox
 from launcher.pod.outcome import Outcome
-from launcher.pod.output import wiring as voices
-from launcher.pod.output.wiring import Voice
+from launcher.pod.output import wiring
+from launcher.pod.output.wiring import ProgramOutput
 from launcher.pod.programs import policy, supervise
 from launcher.pod.programs.memory import Memory, explain
 from launcher.pod.programs.plan import Plan
-from launcher.pod.programs.policy import Cause, Child, Wish, exit_code, soonest
+from launcher.pod.programs.policy import Cause, Child, Instructions, exit_code, soonest
 from launcher.pod.programs.ports import Knocker, check_free
 from launcher.pod.programs.spawn import spawn
-from launcher.pod.programs.stall import Vigil
+from launcher.pod.programs.stall import StallWatch
 from launcher.pod.programs.supervise import Manners, sweep
 from launcher.pod.settings.masking import masked
 from launcher.pod.settings.nouns import Role, Settings
@@ -34,30 +34,36 @@ FLUSH_WHEN_STOPPED = 2.0
 
 def run(plan: Plan, settings: Settings, inbox: Inbox, story: Story, gang: Membership, heading: str) -> Cause:
     """Run the programs until nothing of them is left, and return why they ended."""
-    spoken = voices.voices(plan, settings, story.out, story.tell, heading)
-    vigil = Vigil(
-        timeout=settings.timing.stall, written=lambda name: spoken[name].pump.total, marks=lambda: gang.marks
+    outputs = wiring.outputs_of(plan, settings, story.out, story.tell, heading)
+    stall = StallWatch(
+        timeout=settings.timing.stall, written=lambda name: outputs[name].pump.total, marks=lambda: gang.marks
     )
-    crew = Crew(plan=plan, voices=spoken, vigil=vigil, inbox=inbox, gang=gang, story=story)
+    programs = Programs(plan=plan, outputs=outputs, stall=stall, inbox=inbox, gang=gang, story=story)
     planned = [Child(name=program.name, role=program.role) for program in plan.programs]
-    manners = Manners(ended=crew.ended)
+    manners = Manners(ended=programs.ended)
     cause = supervise.run(
-        planned, crew.spawn, inbox, grace=settings.timing.grace, manners=manners, wish=gang.wish, ask=crew.ask
+        planned,
+        programs.spawn,
+        inbox,
+        grace=settings.timing.grace,
+        manners=manners,
+        instructions=gang.instructions,
+        ask=programs.ask,
     )
-    crew.close()
+    programs.close()
     sweep()
     until = time.monotonic() + (FLUSH_WHEN_STOPPED if cause.told else FLUSH)
-    voices.finish(tuple(spoken.values()), story.out, story.tell, until)
+    wiring.finish(tuple(outputs.values()), story.out, story.tell, until)
     return cause
 
 
 @dataclass(slots=True, kw_only=True)
-class Crew:
+class Programs:
     """The programs of one generation here, and what the gang is told of them."""
 
     plan: Plan
-    voices: dict[str, Voice]
-    vigil: Vigil
+    outputs: dict[str, ProgramOutput]
+    stall: StallWatch
     inbox: Inbox
     gang: Membership
     story: Story
@@ -66,12 +72,12 @@ class Crew:
 
     def spawn(self, child: Child) -> int:
         """Start a program and return its pid."""
-        voice = self.voices[child.name]
-        program, pump = voice.program, voice.pump
+        output = self.outputs[child.name]
+        program, pump = output.program, output.pump
         serves = program.role is Role.PSERVER
         if serves:
             check_free(self.gang.address, self.plan.ports)
-        more = {} if serves else {**self.vigil.environment, **self.gang.environment}
+        more = {} if serves else {**self.stall.environment, **self.gang.environment}
         with Path(os.devnull).open("rb") as nothing:
             files = {0: nothing.fileno(), 1: pump.write_end, 2: pump.write_end}
             pid = spawn(program.argv, {**os.environ, **more, **program.env}, files=files)
@@ -82,34 +88,34 @@ class Crew:
         self.story.tell("child_started", child=program.name, pid=pid, argv=masked(program.argv))
         return pid
 
-    def ask(self, children: Sequence[Child], failure: Outcome | None, told: bool) -> Wish:
+    def ask(self, children: Sequence[Child], failure: Outcome | None, told: bool) -> Instructions:
         """Return what the gang wants of the children, after telling it how they are."""
-        until = self.vigil.look(children, time.monotonic())
-        wish = self.gang.ask(self._brood(children, failure, told=told))
-        return replace(wish, until=soonest(wish.until, until))
+        until = self.stall.look(children, time.monotonic())
+        instructions = self.gang.ask(self._state(children, failure, told=told))
+        return replace(instructions, until=soonest(instructions.until, until))
 
     def ended(self, child: Child) -> Child:
         """Tell a child's end; return it with all that is known of it: where it stood still, what killed it."""
-        child = self.vigil.judged(child)
+        child = self.stall.judged(child)
         code, told = exit_code(child.code or 0), child.told is not None
         self.story.tell("child_exited", child=child.name, code=code, told_to_end=told)
         if not policy.may_have_failed(child):
             return child
-        why = self.vigil.reasons.get(child.name) or policy.reason_of(child)
+        why = self.stall.reasons.get(child.name) or policy.reason_of(child)
         if killed := explain(self.memory, Memory.now()):
             why = f"{why}: {killed}"
-        return replace(child, why=why, tail=self.voices[child.name].tail())
+        return replace(child, why=why, tail=self.outputs[child.name].tail())
 
     def close(self) -> None:
         """Knock no more."""
         if self.knocker:
             self.knocker.close()
 
-    def _brood(self, children: Sequence[Child], failure: Outcome | None, *, told: bool) -> Brood:
-        may = self.gang.wish.run
+    def _state(self, children: Sequence[Child], failure: Outcome | None, *, told: bool) -> ChildrenState:
+        may = self.gang.instructions.run
         planned = {program.role for program in self.plan.programs}
         trainers = [child for child in children if child.role is Role.TRAINER]
-        return Brood(
+        return ChildrenState(
             left=any(child.left for child in children),
             serving=self.knocker is not None and self.knocker.open
             if Role.PSERVER in planned

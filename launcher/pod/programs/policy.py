@@ -64,7 +64,7 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class Instructions:
     """What the gang wants of a pod's children: who may run, why they end, when to ask again, and their grace then.
 
     Alone, without a gang, children run at once, and end with the last trainer.
@@ -77,7 +77,7 @@ class Wish:
     alone: bool = False
 
 
-ALONE = Wish(alone=True)
+ALONE = Instructions(alone=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,15 +94,17 @@ class Step:
     end: Cause | None = None
 
 
-def decide(children: Sequence[Child], stop: Cause | None, now: float, grace: float, wish: Wish = ALONE) -> Step:
+def decide(
+    children: Sequence[Child], stop: Cause | None, now: float, grace: float, instructions: Instructions = ALONE
+) -> Step:
     """Return the next step."""
-    cause = first_cause(children, stop, wish)
+    cause = first_cause(children, stop, instructions)
     if cause is None or cause.at > now:
         return Step(cause=cause, until=cause.at if cause else None)
     failure = cause.outcome if cause.culprit else None
     left = [child for child in children if child.left and not _given_up(child, now)]
     if not left:
-        return Step(cause=cause, failure=failure, end=cause if wish.alone else stop or cause)
+        return Step(cause=cause, failure=failure, end=cause if instructions.alone else stop or cause)
     grace = grace if cause.grace is None else cause.grace
     signals = tuple((child.pid, signum) for child in left if (signum := _signal(child, now, grace)))
     until = min(_due(child, now, grace) for child in left)
@@ -115,11 +117,11 @@ def stopped(signum: int, at: float) -> Cause:
     return Cause(at=at, outcome=outcome, told=True)
 
 
-def first_cause(children: Sequence[Child], stop: Cause | None, wish: Wish = ALONE) -> Cause | None:
+def first_cause(children: Sequence[Child], stop: Cause | None, instructions: Instructions = ALONE) -> Cause | None:
     """Return what comes first: it may lie a farewell ahead, and a better end may still overtake it."""
-    causes = [cause for child in children if (cause := _failure(child, children, wish))]
-    causes += [cause for cause in (stop, wish.cause) if cause]
-    if wish.alone and (done := _success(children)):
+    causes = [cause for child in children if (cause := _failure(child, children, instructions))]
+    causes += [cause for cause in (stop, instructions.cause) if cause]
+    if instructions.alone and (done := _success(children)):
         causes.append(done)
     return min(causes, key=lambda cause: cause.at, default=None)
 
@@ -143,16 +145,16 @@ def reason_of(child: Child) -> str:
     return f"{child.name} exited with {child.code}"
 
 
-def _failure(child: Child, children: Sequence[Child], wish: Wish) -> Cause | None:
+def _failure(child: Child, children: Sequence[Child], instructions: Instructions) -> Cause | None:
     if child.code is None or not may_have_failed(child):
         return None
     at, code = child.ended, exit_code(child.code)
     if code == 0:
-        if wish.alone and all(other.role is Role.PSERVER for other in children):
+        if instructions.alone and all(other.role is Role.PSERVER for other in children):
             return None
-        at, code = at + (FAREWELL if Role.TRAINER in wish.run else 0.0), Code.GANG
+        at, code = at + (FAREWELL if Role.TRAINER in instructions.run else 0.0), Code.GANG
     outcome = Outcome(code=code, reason=child.why or reason_of(child), tail=child.tail)
-    return Cause(at=at, outcome=outcome, culprit=child.name, unstarted=child.unstarted, grace=wish.grace)
+    return Cause(at=at, outcome=outcome, culprit=child.name, unstarted=child.unstarted, grace=instructions.grace)
 
 
 def _success(children: Sequence[Child]) -> Cause | None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from launcher.pod.gang.protocol.messages import Marks
 from launcher.pod.programs import stall_rule
 from launcher.pod.programs.policy import Child
-from launcher.pod.programs.stall_rule import Sample, Stillness
+from launcher.pod.programs.stall_rule import Sample, StallState
 from launcher.pod.settings.nouns import Role
 
 # A trainer that was told to write its stacks has this long to do it.
@@ -29,14 +29,14 @@ INTERPRETERS = ("python", "pypy")
 
 
 @dataclass(slots=True, kw_only=True)
-class Vigil:
+class StallWatch:
     """What is known of each trainer's signs of life; without a time-out nobody is watched."""
 
     timeout: float | None
     written: Callable[[str], int]
     marks: Callable[[], Marks]
     reasons: dict[str, str] = field(default_factory=dict)
-    _seen: dict[int, Stillness] = field(default_factory=dict)
+    _seen: dict[int, StallState] = field(default_factory=dict)
     _dumped: dict[int, float] = field(default_factory=dict)
 
     @property

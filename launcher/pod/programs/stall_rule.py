@@ -24,7 +24,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stillness:
+class StallState:
     """How the trainer was at its last sign of life, when it was last seen, and for how many seconds it was still."""
 
     alive: Sample
@@ -32,12 +32,12 @@ class Stillness:
     still: float = 0.0
 
 
-def begin(sample: Sample, now: float) -> Stillness:
+def begin(sample: Sample, now: float) -> StallState:
     """Return the state of a trainer that was just started, or looked at for the first time."""
-    return Stillness(alive=sample, seen=now)
+    return StallState(alive=sample, seen=now)
 
 
-def observe(state: Stillness, sample: Sample, now: float, timeout: float) -> Stillness:
+def observe(state: StallState, sample: Sample, now: float, timeout: float) -> StallState:
     """Return the state after one more look; two looks too far apart count as if they were not."""
     still = state.still + min(now - state.seen, 2 * _pace(timeout))
     if _moved(state.alive, sample, still):
@@ -45,12 +45,12 @@ def observe(state: Stillness, sample: Sample, now: float, timeout: float) -> Sti
     return replace(state, seen=now, still=still)
 
 
-def stalled(state: Stillness, timeout: float) -> bool:
+def stalled(state: StallState, timeout: float) -> bool:
     """Return whether the trainer was seen to stand still for the whole time-out."""
     return state.still >= timeout
 
 
-def due(state: Stillness, timeout: float) -> float:
+def due(state: StallState, timeout: float) -> float:
     """Return when to look next."""
     return state.seen + _pace(timeout)
 

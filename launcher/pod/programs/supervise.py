@@ -17,7 +17,7 @@ from launcher.contract import Code
 from launcher.pod.inbox import HALTING, STOPPING, Ended, Halted, Inbox, Told
 from launcher.pod.outcome import Outcome, StartError
 from launcher.pod.programs import policy
-from launcher.pod.programs.policy import ALONE, Cause, Child, Step, Wish
+from launcher.pod.programs.policy import ALONE, Cause, Child, Instructions, Step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class Manners:
 
 Spawn = Callable[[Child], int]
 # What a gang is told of the children: how they are, the failure of one, whether they were told to stop.
-Ask = Callable[[Sequence[Child], Outcome | None, bool], Wish]
+Ask = Callable[[Sequence[Child], Outcome | None, bool], Instructions]
 
 
 def run(
@@ -48,31 +48,31 @@ def run(
     *,
     grace: float,
     manners: Manners | None = None,
-    wish: Wish = ALONE,
+    instructions: Instructions = ALONE,
     ask: Ask = lambda _children, _failure, _told: ALONE,
 ) -> Cause:
     """Start the children as they may run and return why they ended, once nothing of them is left.
 
-    `wish` is what holds before the gang is asked for the first time.
+    `instructions` is what holds before the gang is asked for the first time.
     """
     manners = manners or Manners()
     stop: Cause | None = None
     children: tuple[Child, ...] = ()
     while True:
-        step = policy.decide(children, stop, time.monotonic(), grace, wish)
-        before, wish = wish, ask(children, step.failure, stop is not None)
+        step = policy.decide(children, stop, time.monotonic(), grace, instructions)
+        before, instructions = instructions, ask(children, step.failure, stop is not None)
         if step.end:
             return step.end
-        if (wish.run, wish.cause) != (before.run, before.cause):
+        if (instructions.run, instructions.cause) != (before.run, before.cause):
             continue  # what is allowed now may be all that there is to do, as where a pod has no pserver
         if step.signals:
             children = _look(_perform(step, children))
             continue
         if step.cause is None:
-            children = _start(planned, spawn, children, wish)
+            children = _start(planned, spawn, children, instructions)
             if children and children[-1].unstarted:
                 continue
-        event = inbox.next(policy.soonest(step.until, wish.until))
+        event = inbox.next(policy.soonest(step.until, instructions.until))
         if isinstance(event, Told) and event.signum in manners.stopping:
             stop = stop or policy.stopped(event.signum, event.at)
         elif isinstance(event, Told):
@@ -104,10 +104,12 @@ def _own_children() -> list[int]:
     return found
 
 
-def _start(planned: Sequence[Child], spawn: Spawn, children: tuple[Child, ...], wish: Wish) -> tuple[Child, ...]:
+def _start(
+    planned: Sequence[Child], spawn: Spawn, children: tuple[Child, ...], instructions: Instructions
+) -> tuple[Child, ...]:
     """Start in order those that may run by now; after one that cannot be started, no further one is."""
     for child in planned[len(children) :]:
-        if child.role not in wish.run:
+        if child.role not in instructions.run:
             break
         try:
             children = (*children, replace(child, pid=spawn(child)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from launcher.pod.gang.protocol.messages import Failure, Generation, Stage, Status, Who, Word
+from launcher.pod.gang.protocol.messages import Failure, Generation, LeaderMessage, Stage, Status, Who
 from launcher.pod.gang.protocol.state import Heard, Limits, Rules, View
 from launcher.pod.outcome import Outcome
 from launcher.pod.settings.nouns import Role
@@ -50,7 +50,7 @@ def of(seen: View, number: int, **facts: object) -> View:
 READY = tuple(status(number, ready=1, known=1, children=1, serving=1) for number in (1, 2, 3))
 BORN_AGAIN = status(2, who=who(2, boot="2"))
 
-TRAINING = Word(stage=Stage.TRAINING, generation=gang())
-READYING = Word(stage=Stage.READYING, generation=gang())
-ENDED = Word(generation=gang(), cause=Failure(generation=1, code=7, reason="a child ended with 7"))
+TRAINING = LeaderMessage(stage=Stage.TRAINING, generation=gang())
+READYING = LeaderMessage(stage=Stage.READYING, generation=gang())
+ENDED = LeaderMessage(generation=gang(), cause=Failure(generation=1, code=7, reason="a child ended with 7"))
 OVER = Outcome(code=7, reason="it failed")

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from launcher.pod.gang.here.requests import Answer, Ask
 from launcher.pod.gang.here.session import Sheet
 from launcher.pod.gang.here.socket import HELLO, Caller, Door
-from launcher.pod.gang.protocol.messages import Marks, Word
+from launcher.pod.gang.protocol.messages import LeaderMessage, Marks
 
 VARIABLE = "LAUNCHER_HERE"
 
@@ -29,7 +29,7 @@ class Board:
         self._name = f"paddle-launcher-{secrets.token_hex(8)}"
         self._token = secrets.token_hex(16)
         self._sheet: Sheet[Caller] = Sheet()
-        self._word = Word()
+        self._word = LeaderMessage()
         self._door = Door(self._name, self, hello=hello)
 
     def start(self) -> None:
@@ -55,7 +55,7 @@ class Board:
         with self._lock:
             return self._sheet.marks
 
-    def hear(self, word: Word) -> None:
+    def hear(self, word: LeaderMessage) -> None:
         """Take in the leader's word; it may come before `begin`, late, or twice."""
         with self._turn() as answers:
             if word.number >= self._word.number:

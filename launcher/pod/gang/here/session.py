@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 from launcher.pod.gang.here.requests import FACTS, Answer, Ask, Barrier, Get, Progress, Share
 from launcher.pod.gang.protocol.barriers import SHARED_BY_ALL, SHARED_BY_ONE, weight
-from launcher.pod.gang.protocol.messages import Marks, Word
+from launcher.pod.gang.protocol.messages import LeaderMessage, Marks
 
 STANDING = 64
 ONCE = "barrier {!r} was passed already in this generation: give each its own name, as f'pass-{{n}}'"
@@ -38,7 +38,7 @@ class Sheet(Generic[Caller]):
     rank: int = 0
     trainers: int = 1
     over: str = "no generation has begun"
-    word: Word = field(default_factory=Word)
+    word: LeaderMessage = field(default_factory=LeaderMessage)
     arrived: set[str] = field(default_factory=set)
     passed: set[str] = field(default_factory=set)
     told: set[str] = field(default_factory=set)
@@ -70,7 +70,7 @@ class Sheet(Generic[Caller]):
         self.waiting[caller] = ask
         return self._settle()
 
-    def hear(self, word: Word) -> dict[Caller, Answer]:
+    def hear(self, word: LeaderMessage) -> dict[Caller, Answer]:
         """Take in the leader's word, if it is about this generation, and return who can be answered now."""
         if self.over or word.number != self.number:
             return {}

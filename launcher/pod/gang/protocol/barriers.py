@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from launcher.pod.gang.protocol.codec import written
-from launcher.pod.gang.protocol.messages import Marks, Word
+from launcher.pod.gang.protocol.messages import LeaderMessage, Marks
 from launcher.pod.settings.nouns import Role
 
 SHARED_BY_ONE = 64 * 1024
@@ -17,7 +17,7 @@ SHARED_BY_ALL = 512 * 1024
 REMEMBERED = 32
 
 
-def gathered(marks: Sequence[Marks], before: Word) -> tuple[tuple[str, ...], dict[str, dict[str, str]]]:
+def gathered(marks: Sequence[Marks], before: LeaderMessage) -> tuple[tuple[str, ...], dict[str, dict[str, str]]]:
     """Return the passed barriers and the shared values; `marks` are all trainers', by rank, `before` the last word.
 
     A barrier is passed when every trainer stands at it, and stays so while one does. Of the values those of the

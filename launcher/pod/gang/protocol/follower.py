@@ -10,7 +10,7 @@ from enum import IntEnum
 
 from launcher.contract import Code
 from launcher.pod.gang.protocol.lease import children_until
-from launcher.pod.gang.protocol.messages import Stage, Word
+from launcher.pod.gang.protocol.messages import LeaderMessage, Stage
 from launcher.pod.gang.protocol.state import Heard, Rules, View
 from launcher.pod.outcome import Outcome
 
@@ -55,14 +55,14 @@ def _verdict(view: View) -> Outcome | None:
     return next((word.verdict for word in words if word and word.verdict), None)
 
 
-def _word(heard: Heard, view: View) -> Word | None:
+def _word(heard: Heard, view: View) -> LeaderMessage | None:
     status = heard.status
     if status is None or (status.key and view.mine.key and status.key != view.mine.key):
         return None
     return status.word
 
 
-def _joined(word: Word, view: View) -> int:
+def _joined(word: LeaderMessage, view: View) -> int:
     """Return the number of the generation that this member can take part in, or 0; never one of the past."""
     mine, generation = view.mine, word.generation
     if word.stage is not Stage.READYING or generation is None or generation.number <= mine.known:
@@ -73,7 +73,7 @@ def _joined(word: Word, view: View) -> int:
     return generation.number if mine_too and able and seen else 0
 
 
-def _in_generation(heard: Heard, word: Word | None, view: View, rules: Rules) -> Orders:
+def _in_generation(heard: Heard, word: LeaderMessage | None, view: View, rules: Rules) -> Orders:
     number, leader = view.mine.ready, view.name(view.order[0])
     until = children_until(heard, word, view, rules.limits)
     if view.now >= until:

@@ -23,7 +23,7 @@ from launcher.pod.gang.protocol.leader_state import (
     statuses_of,
 )
 from launcher.pod.gang.protocol.lease import alive_until, lost_at, strangers_until
-from launcher.pod.gang.protocol.messages import Failure, Generation, Stage, Status, Word
+from launcher.pod.gang.protocol.messages import Failure, Generation, LeaderMessage, Stage, Status
 from launcher.pod.gang.protocol.reasons import deserted, lacking, unmet
 from launcher.pod.gang.protocol.state import Rules, View
 from launcher.pod.outcome import Outcome
@@ -94,7 +94,9 @@ def _gather(before: Lead, view: View, rules: Rules) -> Lead:
     if asked and view.record.made == asked.number:
         # They can know of it only from now on; and one who sleeps through it is killed when it wakes.
         hold = strangers_until(view.now, rules.limits) if before.hold else 0.0
-        return replace(before, asked=None, begun=None, hold=hold, word=Word(stage=Stage.READYING, generation=asked))
+        return replace(
+            before, asked=None, begun=None, hold=hold, word=LeaderMessage(stage=Stage.READYING, generation=asked)
+        )
     if fatal := failure_of(view, generation=0):
         return seal(before, fatal, view)
     if not (waiting or view.record.known):
@@ -144,7 +146,7 @@ def _vouched(recorded: Generation, statuses: list[Status]) -> bool:
     return known or all(who.uid in pods for who in recorded.members)
 
 
-def _trouble(word: Word, view: View, rules: Rules) -> Failure | None:
+def _trouble(word: LeaderMessage, view: View, rules: Rules) -> Failure | None:
     """Return the first thing that ends a generation under way."""
     number = word.number
     if failure := failure_of(view, generation=number):
@@ -167,7 +169,7 @@ def _end(before: Lead, cause: Failure, view: View, rules: Rules) -> Lead:
     lived = view.now - before.begun if before.begun is not None else 0.0
     quick = before.quick + 1 if cause.code != Code.GANG and lived < SOON else 0
     pause = min(2.0 ** (quick - 2), SLOWEST) if quick > 1 else 0.0
-    word = Word(generation=generation, cause=cause)
+    word = LeaderMessage(generation=generation, cause=cause)
     return replace(before, word=word, quick=quick, not_before=view.now + pause)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from launcher.contract import Code
-from launcher.pod.gang.protocol.messages import Failure, Generation, Stage, Status, Word
+from launcher.pod.gang.protocol.messages import Failure, Generation, LeaderMessage, Stage, Status
 from launcher.pod.gang.protocol.state import Rules, View
 from launcher.pod.outcome import Outcome
 
@@ -21,7 +21,7 @@ SEALING = 5.0
 class Lead:
     """What a leader keeps: its word, what it asked of the record, and the times that its limits count from."""
 
-    word: Word = field(default_factory=Word)
+    word: LeaderMessage = field(default_factory=LeaderMessage)
     asked: Generation | None = None
     tried: int = 0  # the highest number that was asked for: one that was given up may yet be made
     sealing: Outcome | None = None  # the verdict, until it stands in the record
@@ -64,7 +64,7 @@ def replaced(view: View) -> bool:
     return all(who.boot not in boots for who in latest.members)
 
 
-def patience(word: Word, rules: Rules) -> float:
+def patience(word: LeaderMessage, rules: Rules) -> float:
     """Return for how long nothing may change."""
     restarting = word.stage is Stage.GATHERING and word.generation is not None
     return rules.limits.regather if restarting else rules.limits.gather
@@ -79,7 +79,7 @@ def seal(before: Lead, cause: Failure, view: View, spent: int = 0) -> Lead:
     """Ask for the verdict of failure to be recorded, and end all children meanwhile."""
     reason = f"{cause.reason}; no restart of {spent} is left" if spent else cause.reason
     verdict = Outcome(code=cause.code, reason=reason, tail=cause.tail)
-    word = Word(generation=before.word.generation, cause=cause)
+    word = LeaderMessage(generation=before.word.generation, cause=cause)
     return replace(before, word=word, asked=None, sealing=verdict, since=view.now)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from launcher.pod.gang.protocol.messages import Generation, Who, Word
+from launcher.pod.gang.protocol.messages import Generation, LeaderMessage, Who
 from launcher.pod.gang.protocol.state import Heard, Limits, View
 
 
@@ -69,7 +69,7 @@ def strangers_until(now: float, limits: Limits) -> float:
     return lost_at(now, limits) + limits.lease
 
 
-def children_until(leader: Heard, word: Word | None, view: View, limits: Limits) -> float:
+def children_until(leader: Heard, word: LeaderMessage | None, view: View, limits: Limits) -> float:
     """Return until when the children here may run: the leader's own on the answers of every member."""
     others = [leader.sent]
     if view.leads and word and word.generation:

@@ -14,7 +14,7 @@ from launcher.pod.gang.protocol.follower import Orders, Run, ended, follow
 from launcher.pod.gang.protocol.leader import due, lead
 from launcher.pod.gang.protocol.leader_state import Lead
 from launcher.pod.gang.protocol.lease import Fence
-from launcher.pod.gang.protocol.messages import Failure, Generation, Marks, Phase, Status, Who, Word
+from launcher.pod.gang.protocol.messages import Failure, Generation, LeaderMessage, Marks, Phase, Status, Who
 from launcher.pod.gang.protocol.state import Heard, Recorded, Rules, View
 from launcher.pod.outcome import Outcome
 from launcher.pod.programs.policy import soonest
@@ -102,7 +102,7 @@ class Member:
         at_pass = int(at) if isinstance(at, int | float) else None
         self.status = replace(self.status, marks=marks, at_pass=at_pass, staged_bytes=staged_bytes)
 
-    def word(self, heard: Mapping[str, Heard]) -> Word | None:
+    def word(self, heard: Mapping[str, Heard]) -> LeaderMessage | None:
         """Return the leader's word as it was heard last."""
         if self.leads or not self.order.addresses:
             return self.status.word

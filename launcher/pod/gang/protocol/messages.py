@@ -76,8 +76,8 @@ class Generation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Word:
-    """What the leader says."""
+class LeaderMessage:
+    """What the leader says to all: the `word` of its status."""
 
     stage: Stage = Stage.GATHERING
     generation: Generation | None = None
@@ -128,4 +128,4 @@ class Status:
     staged_bytes: int = 0
     at_pass: int | None = None  # of its trainer's progress: a new pass is news, a step is not
     marks: Marks = field(default_factory=Marks)
-    word: Word | None = None  # the leader's alone
+    word: LeaderMessage | None = None  # the leader's alone

@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import chain
 
 from launcher.pod.gang.protocol import lease
-from launcher.pod.gang.protocol.messages import Stage, Who, Word
+from launcher.pod.gang.protocol.messages import LeaderMessage, Stage, Who
 from launcher.pod.gang.protocol.state import Rules, View
 
 
@@ -48,7 +48,7 @@ def _unsurveyed(address: str, view: View) -> str:
     return "" if status and status.surveyed else f"{view.name(address)} is looking at the complete passes"
 
 
-def deserted(who: Who, word: Word, view: View, rules: Rules) -> str:
+def deserted(who: Who, word: LeaderMessage, view: View, rules: Rules) -> str:
     """Return why a member is lost to a generation under way, or nothing."""
     heard, name, limits = view.of(who.address), view.name(who.address), rules.limits
     status = heard.status
@@ -66,7 +66,7 @@ def deserted(who: Who, word: Word, view: View, rules: Rules) -> str:
     return next((f"{name} {why}" for is_so, why in wrong if is_so), "")
 
 
-def lacking(address: str, word: Word, view: View) -> str:
+def lacking(address: str, word: LeaderMessage, view: View) -> str:
     """Return what a member has still to do before the next stage, or nothing."""
     status, name = view.of(address).status, view.name(address)
     if status is None:

@@ -13,7 +13,7 @@ from launcher.pod.outcome import Outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Brood:
+class ChildrenState:
     """How a pod's children are: whether any is left, its pserver serves, its trainer is done; what went wrong."""
 
     left: bool

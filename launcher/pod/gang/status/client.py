@@ -18,7 +18,7 @@ import h11
 
 from launcher.pod.gang.protocol import codec
 from launcher.pod.gang.protocol.codec import Malformed
-from launcher.pod.gang.status.peer_states import Hearing
+from launcher.pod.gang.status.peer_states import PeerStates
 from launcher.pod.log import Tell
 
 TOKEN = b"launcher-news"  # the header that names a status, so that a reader can ask for the next one
@@ -46,10 +46,10 @@ class Asking:
 class Poller:
     """Polls one peer for as long as it is watched."""
 
-    def __init__(self, address: str, asking: Asking, hearing: Hearing, tell: Tell) -> None:
+    def __init__(self, address: str, asking: Asking, peers: PeerStates, tell: Tell) -> None:
         self._address = address
         self._asking = asking
-        self._hearing = hearing
+        self._peers = peers
         self._tell = tell
         self._token = ""
         self._why = ""
@@ -71,7 +71,7 @@ class Poller:
                 line = await Line.to(self._address, self._asking)
         except OSError as error:
             if isinstance(error, ConnectionRefusedError):
-                self._hearing.refused(self._address)
+                self._peers.refused(self._address)
             return False
         try:
             while True:
@@ -96,7 +96,7 @@ class Poller:
         token, body = await line.get(f"/status?{query}", within=wait + BEGINNING)
         status = codec.decode(body)
         self._token, self._why = token, ""
-        self._hearing.answered(self._address, status, sent)
+        self._peers.answered(self._address, status, sent)
         await asyncio.sleep(max(0.0, sent + PACE - time.monotonic()))
 
     def _ignore(self, why: str) -> None:

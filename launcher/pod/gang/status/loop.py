@@ -21,8 +21,8 @@ from launcher.pod.gang.status import metrics, pages
 from launcher.pod.gang.status.client import Asking, Poller
 from launcher.pod.gang.status.metrics import Facts
 from launcher.pod.gang.status.pages import Reply
-from launcher.pod.gang.status.peer_states import Hearing, normal
-from launcher.pod.gang.status.publisher import Voice
+from launcher.pod.gang.status.peer_states import PeerStates, normal
+from launcher.pod.gang.status.publisher import Publisher
 from launcher.pod.gang.status.server import Asked, Patience, Server
 from launcher.pod.log import Tell
 from launcher.pod.outcome import SettingsError
@@ -51,9 +51,9 @@ class Statuses:
         self._at = (bind, port)
         self._tell = tell
         self._facts = facts
-        self._hearing = Hearing(nudge)
-        self._voice = Voice(Status(who=own), limits, self._hearing)
-        self._server = Server(self._answer, is_peer=self._hearing.watches, patience=patience or Patience())
+        self._peers = PeerStates(nudge)
+        self._publisher = Publisher(Status(who=own), limits, self._peers)
+        self._server = Server(self._answer, is_peer=self._peers.watches, patience=patience or Patience())
         self._asking = Asking(source=own.address, boot=own.boot, port=port, wait=limits.wait)
         self._wanted: frozenset[str] = frozenset()
         self._pollers: dict[str, asyncio.Task[None]] = {}
@@ -76,8 +76,8 @@ class Statuses:
 
     def publish(self, status: Status) -> None:
         """Say this from now on; whoever waits for news is answered at once, unless only progress changed."""
-        if self._voice.take(status):
-            self._call(self._voice.wake)
+        if self._publisher.take(status):
+            self._call(self._publisher.wake)
 
     def watch(self, addresses: Iterable[str]) -> None:
         """Poll exactly these peers from now on, never the own address, and forget all others."""
@@ -86,17 +86,17 @@ class Statuses:
         if wanted == self._wanted:
             return
         self._wanted = wanted
-        self._hearing.keep(wanted)
+        self._peers.keep(wanted)
         self._call(partial(self._poll, wanted))
 
     def heard(self) -> Mapping[str, Heard]:
         """Return what is known of each watched peer, by address."""
-        return self._hearing.snapshot()
+        return self._peers.snapshot()
 
     def linger(self, seconds: float) -> None:
         """Wait until every launcher that asked of late has read the last words, or as long as given."""
         until = time.monotonic() + seconds
-        reading = self._voice.heard_out(until)
+        reading = self._publisher.heard_out(until)
         try:
             asyncio.run_coroutine_threadsafe(reading, self._loop).result(seconds + 1)
         except RuntimeError:  # the loop was stopped
@@ -131,7 +131,7 @@ class Statuses:
         for address in self._pollers.keys() - wanted:
             self._pollers.pop(address).cancel()
         for address in wanted - self._pollers.keys():
-            poller = Poller(address, self._asking, self._hearing, self._tell)
+            poller = Poller(address, self._asking, self._peers, self._tell)
             self._pollers[address] = self._do(poller.run())
 
     def _do(self, what: Coroutine[None, None, None]) -> asyncio.Task[None]:
@@ -147,10 +147,10 @@ class Statuses:
             self._trouble(self._loop, {"message": "a task ended", "exception": error})
 
     async def _answer(self, asked: Asked) -> Reply:
-        own, heard = self._voice.said.status, self._hearing.snapshot()
+        own, heard = self._publisher.said.status, self._peers.snapshot()
         match asked.path:
             case "/status":
-                return await self._voice.answer(asked)
+                return await self._publisher.answer(asked)
             case "/healthz":
                 return pages.sentence(200, "ok")
             case "/readyz":

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from launcher.pod.gang.protocol.messages import Phase, Status, Word
+from launcher.pod.gang.protocol.messages import LeaderMessage, Phase, Status
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
@@ -27,7 +27,7 @@ class Facts:
     pumps: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
-def page(status: Status, word: Word | None, facts: Facts) -> bytes:
+def page(status: Status, word: LeaderMessage | None, facts: Facts) -> bytes:
     """Return the metrics of a pod at this moment."""
     from prometheus_client import CollectorRegistry, generate_latest
     from prometheus_client.registry import Collector
@@ -43,7 +43,7 @@ def page(status: Status, word: Word | None, facts: Facts) -> bytes:
     return generate_latest(registry)
 
 
-def _of_gang(status: Status, word: Word | None) -> Iterator[Metric]:
+def _of_gang(status: Status, word: LeaderMessage | None) -> Iterator[Metric]:
     phases: Values = {(phase.value,): float(phase is status.phase) for phase in Phase}
     told = status.marks.progress.items()
     progress: Values = {(_whole(name),): _number(value) for name, value in told if not isinstance(value, str)}

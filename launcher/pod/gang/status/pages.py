@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from launcher.pod.gang.protocol import codec
-from launcher.pod.gang.protocol.messages import Phase, Status, Word
+from launcher.pod.gang.protocol.messages import LeaderMessage, Phase, Status
 from launcher.pod.gang.protocol.state import Heard
 
 JSON = "application/json"
@@ -33,7 +33,7 @@ def sentence(code: int, text: str) -> Reply:
     return Reply(code=code, body=text.encode(errors="replace") + b"\n")
 
 
-def ready(own: Status, word: Word | None) -> Reply:
+def ready(own: Status, word: LeaderMessage | None) -> Reply:
     """Return 200 once the pod serves, and until then what it waits for."""
     if own.phase in READY:
         return sentence(200, own.phase)
@@ -56,7 +56,7 @@ def gang(own: Status, heard: Mapping[str, Heard], leader: str, now: float) -> Re
     return Reply(code=200, body=body, kind=JSON)
 
 
-def word_of(own: Status, heard: Mapping[str, Heard]) -> Word | None:
+def word_of(own: Status, heard: Mapping[str, Heard]) -> LeaderMessage | None:
     """Return the newest word of a leader, the own one first."""
     words = [each.status.word for each in heard.values() if each.status and each.status.word]
     return own.word or max(words, key=lambda word: word.number, default=None)

@@ -14,7 +14,7 @@ from launcher.pod.gang.protocol.messages import Status
 from launcher.pod.gang.protocol.state import Heard
 
 
-class Hearing:
+class PeerStates:
     """The peers that are watched, and what is known of each."""
 
     def __init__(self, nudge: Callable[[], None]) -> None:

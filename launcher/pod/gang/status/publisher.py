@@ -15,7 +15,7 @@ from launcher.pod.gang.protocol.lease import lost_at
 from launcher.pod.gang.protocol.messages import Status
 from launcher.pod.gang.protocol.state import Limits
 from launcher.pod.gang.status.pages import JSON, Reply, sentence
-from launcher.pod.gang.status.peer_states import Hearing, news
+from launcher.pod.gang.status.peer_states import PeerStates, news
 from launcher.pod.gang.status.server import Asked
 
 HEADER = "Launcher-News"
@@ -47,13 +47,13 @@ class Reader:
     read: int
 
 
-class Voice:
+class Publisher:
     """The status at this moment; one thread takes new ones, the loop answers."""
 
-    def __init__(self, status: Status, limits: Limits, hearing: Hearing) -> None:
+    def __init__(self, status: Status, limits: Limits, peers: PeerStates) -> None:
         self.said = Said(status=status, body=codec.encode(status), number=1)
         self._limits = limits
-        self._hearing = hearing
+        self._peers = peers
         self._readers: dict[str, Reader] = {}
         self._next = asyncio.Event()
         self._was_read = asyncio.Event()
@@ -89,7 +89,7 @@ class Voice:
         said = self.said
 
         def written() -> None:
-            self._hearing.wrote(asked.remote, boot, time.monotonic())
+            self._peers.wrote(asked.remote, boot, time.monotonic())
             self._note(boot, asked.remote, read=said.number)
 
         return Reply(code=200, body=said.body, kind=JSON, headers=((HEADER, said.token),), written=written)
@@ -108,7 +108,7 @@ class Voice:
 
     def _is_behind(self, reader: Reader, now: float) -> bool:
         of_late = now < lost_at(reader.asked, self._limits)
-        return of_late and reader.read != self.said.number and not self._hearing.gone(reader.remote)
+        return of_late and reader.read != self.said.number and not self._peers.gone(reader.remote)
 
     def _note(self, boot: str, remote: str, read: int = 0) -> None:
         """Remember a reader by its boot; those of long ago make room."""

@@ -32,7 +32,7 @@ def wall_clock() -> datetime:
     return datetime.now(UTC)
 
 
-class Chronicle:
+class EventFile:
     """Takes events at once, and writes them when the volume takes them."""
 
     def __init__(
@@ -58,7 +58,7 @@ class Chronicle:
         self._troubled = False
         self.lost = 0
         if output:
-            threading.Thread(target=self._serve, args=(output,), name="chronicle", daemon=True).start()
+            threading.Thread(target=self._serve, args=(output,), name="event file", daemon=True).start()
 
     def put(self, event: str, **facts: object) -> None:
         """Note an event now; never wait."""

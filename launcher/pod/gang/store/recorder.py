@@ -17,7 +17,7 @@ from launcher.pod.outcome import Outcome
 PATIENCE = 5.0
 
 
-class Records:
+class Recorder:
     """The wishes for the record, and the thread that fulfils them. A wish that failed is tried at each look."""
 
     def __init__(

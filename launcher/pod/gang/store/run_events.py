@@ -1,4 +1,4 @@
-"""Notes what happens in a gang, as its leader sees it: each change once, in the words of the chronicle."""
+"""Notes what happens in a gang, as its leader sees it: each change once, in the words of the event file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Put = Callable[..., None]
 PROGRESS = 5.0  # seconds between two lines of one pass: a trainer may report at every step
 
 
-class Scribe:
+class RunEvents:
     """What was noted last, so that nothing is noted twice."""
 
     def __init__(self, put: Put, *, job: str) -> None:
@@ -35,7 +35,7 @@ class Scribe:
         statuses = [member.status, *(each.status for each in heard.values() if each.status)]
         generation = word.generation
         if not (generation or member.status.surveyed):
-            return  # before that a finished run's chronicle may still lie where this one will
+            return  # before that a finished run's events may still lie where this one will
         if self._key is None:
             self._key = member.status.key
             if not member.status.known:

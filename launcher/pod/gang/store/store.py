@@ -1,4 +1,4 @@
-"""The gang's files on the shared volume: the record, the chronicle, the passes; each on a thread of its own."""
+"""The gang's files on the shared volume: the record, the events, the passes; each on a thread of its own."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from launcher.contract import pass_directory
 from launcher.pod.gang.protocol.messages import Generation
 from launcher.pod.gang.protocol.state import Recorded
 from launcher.pod.gang.store.archive import make_way
-from launcher.pod.gang.store.event_file import Chronicle
+from launcher.pod.gang.store.event_file import EventFile
 from launcher.pod.gang.store.passes import NOTHING, Baseline, complete
 from launcher.pod.gang.store.record import Record, record_of
-from launcher.pod.gang.store.recorder import Records
+from launcher.pod.gang.store.recorder import Recorder
 from launcher.pod.gang.store.volume import RecordError, output_of
 from launcher.pod.log import Tell
 from launcher.pod.outcome import Outcome, ShardError
@@ -24,7 +24,7 @@ PATIENCE = 60.0
 PAUSE = 1.0
 
 
-class Ledger:
+class Store:
     """What a launcher reads and writes of its gang's; the main thread never waits for any of it."""
 
     def __init__(
@@ -44,43 +44,43 @@ class Ledger:
         self._tell = tell
         self._output = output_of(settings)
         self._record: Record | None = None
-        self._records: Records | None = None
+        self._recorder: Recorder | None = None
         self._baseline: Baseline | None = None
-        self._chronicle: Chronicle | None = None
+        self._event_file: EventFile | None = None
 
     def open(self, key: str) -> None:
         """Open the record of this gang, whose key is known by now; without a key there is none."""
-        if self._records is None:
+        if self._recorder is None:
             self._record = record_of(self._settings, key)
-            self._records = Records(self._record, self._nudge, self._tell)
+            self._recorder = Recorder(self._record, self._nudge, self._tell)
 
     @property
     def facts(self) -> Recorded:
         """What stands in the record, as far as it is known."""
-        return self._records.facts if self._records else Recorded()
+        return self._recorder.facts if self._recorder else Recorded()
 
     def look(self) -> None:
         """Have the record read again."""
-        if self._records:
-            self._records.look()
+        if self._recorder:
+            self._recorder.look()
 
     def wish(self, generation: Generation | None, verdict: Outcome | None) -> None:
         """Have a generation made, and a verdict sealed."""
-        if self._records and generation:
-            self._records.wish_generation(generation)
-        if self._records and verdict:
-            self._records.wish_verdict(verdict)
+        if self._recorder and generation:
+            self._recorder.wish_generation(generation)
+        if self._recorder and verdict:
+            self._recorder.wish_verdict(verdict)
 
     def put(self, event: str, **facts: object) -> None:
         """Note an event of the gang."""
-        if self._chronicle is None:
-            self._chronicle = Chronicle(self._output, self._tell)
-        self._chronicle.put(event, **facts)
+        if self._event_file is None:
+            self._event_file = EventFile(self._output, self._tell)
+        self._event_file.put(event, **facts)
 
     def close(self, until: float) -> None:
         """Have all that was noted written."""
-        if self._chronicle:
-            self._chronicle.close(until)
+        if self._event_file:
+            self._event_file.close(until)
 
     def survey(self, *, leads: bool) -> tuple[int, ...] | None:
         """Return the complete passes, once a finished run's things are out of the way; trouble has a minute to pass.

@@ -17,7 +17,7 @@ from launcher.desk.jobs import describe, job_state, lookup, tables
 from launcher.desk.jobs.lookup import Gang
 from launcher.kube import refusals
 from launcher.pod.gang.protocol import codec
-from launcher.pod.gang.protocol.messages import Generation, Stage, Word
+from launcher.pod.gang.protocol.messages import Generation, LeaderMessage, Stage
 
 Json = dict[str, Any]
 SEEDS_ROW = "0\tpaddle-cluster-job\t<nil>\t1\t2017-05-24T07:52:45Z\t<nil>\t1\n"
@@ -132,7 +132,7 @@ def test_last_words_are_shown_once_for_all_who_have_them() -> None:
 def test_what_the_gangs_leader_says_is_shown() -> None:
     """As a launcher writes it."""
     generation = Generation(number=2, members=(), digest="d", resume=3, restarts=1, cause="trainer 1 failed")
-    word = codec.plain(Word(stage=Stage.TRAINING, generation=generation))
+    word = codec.plain(LeaderMessage(stage=Stage.TRAINING, generation=generation))
     members = [{"address": "10.0.0.1", "role": "trainer", "rank": 0, "phase": "training", "progress": {"pass": 4}}]
     assert (
         describe.gang({"word": word, "members": members})

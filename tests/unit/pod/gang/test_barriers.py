@@ -13,10 +13,10 @@ from launcher.pod.gang.here.requests import Answer, Barrier
 from launcher.pod.gang.here.session import Sheet
 from launcher.pod.gang.protocol.barriers import REMEMBERED, SHARED_BY_ALL, SHARED_BY_ONE, gathered, weight
 from launcher.pod.gang.protocol.codec import encode
-from launcher.pod.gang.protocol.messages import Generation, Marks, Status, Who, Word
+from launcher.pod.gang.protocol.messages import Generation, LeaderMessage, Marks, Status, Who
 from launcher.pod.settings.nouns import Role
 
-WORD = Word(generation=Generation(number=1, members=(), digest=""))
+WORD = LeaderMessage(generation=Generation(number=1, members=(), digest=""))
 
 
 def at(*names: str) -> Marks:
@@ -51,7 +51,7 @@ def test_while_a_trainer_is_not_seen_nothing_changes() -> None:
     roles = (Role.PSERVER, Role.TRAINER, Role.NODE)
     members = tuple(Who(role=role, address=role, uid="", boot="") for role in roles)
     generation = Generation(number=1, members=members, digest="")
-    before = Word(generation=generation, passed=("a",), shared={"1": {"k": "1"}})
+    before = LeaderMessage(generation=generation, passed=("a",), shared={"1": {"k": "1"}})
     assert gathered((Marks(at=("b",), shared={"k": "2"}),), before) == (("a",), {"1": {"k": "1"}})
     assert gathered((at("b"), at("b")), before) == (("a", "b"), {})
 

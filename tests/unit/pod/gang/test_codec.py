@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from launcher.pod.gang.protocol import codec
 from launcher.pod.gang.protocol.codec import Malformed
-from launcher.pod.gang.protocol.messages import Failure, Generation, Marks, Phase, Stage, Status, Who, Word
+from launcher.pod.gang.protocol.messages import Failure, Generation, LeaderMessage, Marks, Phase, Stage, Status, Who
 from launcher.pod.outcome import Outcome
 from launcher.pod.settings.nouns import Role
 
@@ -29,7 +29,7 @@ GENERATION = st.builds(
     Generation, number=WHOLE, members=MEMBERS, digest=TEXT, resume=st.none() | WHOLE, restarts=WHOLE, cause=TEXT
 )
 WORD = st.builds(
-    Word,
+    LeaderMessage,
     stage=st.sampled_from(Stage),
     generation=st.none() | GENERATION,
     cause=st.none() | FAILURE,
@@ -77,7 +77,7 @@ FULL = Status(
     passes=(1, 2),
     failure=Failure(generation=1, code=7, reason="exited 7"),
     marks=Marks(at=("begin",), shared={"port": "7"}, progress={"loss": 0.5, "at": "pass 3"}),
-    word=Word(generation=FIRST, verdict=Outcome(code=0, reason="done"), shared={"0": {"port": "7"}}),
+    word=LeaderMessage(generation=FIRST, verdict=Outcome(code=0, reason="done"), shared={"0": {"port": "7"}}),
 )
 
 

@@ -9,14 +9,14 @@ import pytest
 from launcher.contract import Code
 from launcher.pod.gang.protocol.leader import lead
 from launcher.pod.gang.protocol.leader_state import SEALING, Lead
-from launcher.pod.gang.protocol.messages import Failure, Stage, Word
+from launcher.pod.gang.protocol.messages import Failure, LeaderMessage, Stage
 from launcher.pod.gang.protocol.state import Recorded, View
 from launcher.pod.outcome import Outcome
 from tests.support.gang_world.views import ENDED, LIMITS, NOW, OVER, READY, RULES, gang, of, status, view, who
 
 
 def said(stage: Stage, **facts: object) -> Lead:
-    return replace(Lead(word=Word(stage=stage, generation=gang()), since=NOW), **facts)  # type: ignore[arg-type]
+    return replace(Lead(word=LeaderMessage(stage=stage, generation=gang()), since=NOW), **facts)  # type: ignore[arg-type]
 
 
 def failing(code: int, generation: int = 1) -> View:

@@ -11,7 +11,7 @@ from launcher.pod.gang.protocol import lease
 from launcher.pod.gang.protocol.follower import Orders, Run, follow
 from launcher.pod.gang.protocol.lease import Fence
 from launcher.pod.gang.protocol.member import Member
-from launcher.pod.gang.protocol.messages import Generation, Stage, Status, Word
+from launcher.pod.gang.protocol.messages import Generation, LeaderMessage, Stage, Status
 from launcher.pod.gang.protocol.reasons import deserted, lacking, unmet
 from launcher.pod.gang.protocol.state import Heard, Limits, Recorded, View
 from tests.support.gang_world.views import (
@@ -76,13 +76,13 @@ DESERTED = [
 
 
 @pytest.mark.parametrize(("seen", "word", "why"), [row[1:] for row in DESERTED], ids=[row[0] for row in DESERTED])
-def test_a_generation_under_way_needs_every_member(seen: View, word: Word, why: str) -> None:
+def test_a_generation_under_way_needs_every_member(seen: View, word: LeaderMessage, why: str) -> None:
     found = deserted(who(2), word, seen, RULES)
     assert why in found
     assert bool(why) == bool(found)
 
 
-def led(word: Word | None, *, mine: Status = READY[1], **facts: object) -> View:
+def led(word: LeaderMessage | None, *, mine: Status = READY[1], **facts: object) -> View:
     """Return what member 2 knows when its leader says that."""
     seen = view(status(1, ready=1, known=1, word=word), mine, mine=2)
     return replace(seen, **facts)  # type: ignore[arg-type]
@@ -102,7 +102,7 @@ FOLLOWING = [
     ("ready, and nothing runs before all are", led(READYING), Orders(ready=1, until=LEASE)),
     (
         "pservers first",
-        led(Word(stage=Stage.SERVING, generation=gang())),
+        led(LeaderMessage(stage=Stage.SERVING, generation=gang())),
         Orders(ready=1, run=Run.PSERVERS, until=LEASE),
     ),
     ("then trainers", led(TRAINING), Orders(ready=1, run=Run.ALL, until=LEASE)),
@@ -127,7 +127,7 @@ ENDS = [
     ("the leader is silent for the lease", of(led(TRAINING), 1, sent=NOW - 10), "has not answered in time", True),
     ("the leader's process is gone", of(led(TRAINING), 1, refused=True), "is gone", False),
     ("another process leads in its place", led(None), "was started again", False),
-    ("the leader is in another generation", led(Word(generation=gang(2))), "was started again", False),
+    ("the leader is in another generation", led(LeaderMessage(generation=gang(2))), "was started again", False),
     (
         "a member is silent for the leader's own lease",
         of(LEADING, 3, sent=NOW - 10),

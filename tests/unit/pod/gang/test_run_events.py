@@ -1,4 +1,4 @@
-"""What a leader's scribe notes of a gang's progress: each new pass, now and then a step, and the last of all."""
+"""What a leader notes of a gang's progress: each new pass, now and then a step, and the last of all."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from launcher.pod.gang.protocol.member import Member
-from launcher.pod.gang.protocol.messages import Marks, Word
-from launcher.pod.gang.store.run_events import Scribe
+from launcher.pod.gang.protocol.messages import LeaderMessage, Marks
+from launcher.pod.gang.store.run_events import RunEvents
 from tests.support.gang_world.views import ENDED, NOW, READY, RULES, TRAINING, heard, status
 
 
 class Story:
-    """A scribe beside one trainer's leader, and the progress that it noted."""
+    """The events beside one trainer's leader, and the progress that it noted."""
 
     def __init__(self) -> None:
         self.noted: list[dict[str, object]] = []
         self._member = Member(status=status(1, known=1), rules=RULES)
-        self._scribe = Scribe(self._put, job="job")
+        self._run_events = RunEvents(self._put, job="job")
 
-    def look(self, seconds: float, progress: Mapping[str, float], word: Word = TRAINING) -> None:
+    def look(self, seconds: float, progress: Mapping[str, float], word: LeaderMessage = TRAINING) -> None:
         self._member.lead = replace(self._member.lead, word=word)
         its = heard(replace(READY[1], marks=Marks(progress=progress)))
-        self._scribe.look(NOW + seconds, self._member, {"10.0.0.2": its})
+        self._run_events.look(NOW + seconds, self._member, {"10.0.0.2": its})
 
     def steps(self) -> list[object]:
         return [facts["step"] for facts in self.noted]

@@ -17,8 +17,8 @@ from launcher.pod.programs.policy import (
     PATIENCE,
     Cause,
     Child,
+    Instructions,
     Step,
-    Wish,
     decide,
     first_cause,
     may_have_failed,
@@ -252,20 +252,20 @@ def test_whether_an_end_may_be_a_failure(child: Child, so: bool) -> None:
     assert may_have_failed(child) == so
 
 
-IN_A_GANG = Wish()
+IN_A_GANG = Instructions()
 
 
 @pytest.mark.parametrize(
-    ("wish", "code"), [(IN_A_GANG, 143), (replace(IN_A_GANG, alone=True), 7)], ids=["in a gang", "alone"]
+    ("instructions", "code"), [(IN_A_GANG, 143), (replace(IN_A_GANG, alone=True), 7)], ids=["in a gang", "alone"]
 )
 def test_a_stop_that_comes_while_the_children_end_for_another_cause_holds_for_a_pod_of_a_gang(
-    wish: Wish, code: int
+    instructions: Instructions, code: int
 ) -> None:
     children = [over(pserver(told=5.0), -15, 8), over(trainer(), 7, 5)]
-    step = decide(children, stop(6), 8, GRACE, wish)
+    step = decide(children, stop(6), 8, GRACE, instructions)
     assert step.end
     assert step.end.outcome.code == code
-    assert step.end.told == (wish is IN_A_GANG)
+    assert step.end.told == (instructions is IN_A_GANG)
     assert step.failure == Outcome(code=7, reason="trainer 0 exited with 7")
 
 

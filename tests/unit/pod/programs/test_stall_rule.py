@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from launcher.pod.programs.stall_rule import Sample, Stillness, begin, due, observe, stalled, words
+from launcher.pod.programs.stall_rule import Sample, StallState, begin, due, observe, stalled, words
 
 START = Sample(output=100, cpu=8.0, progress="pass 1")
 TIMEOUT = 60.0
 
 
-def looks(*samples: Sample, every: float = 5.0, timeout: float = TIMEOUT) -> Stillness:
+def looks(*samples: Sample, every: float = 5.0, timeout: float = TIMEOUT) -> StallState:
     state = begin(START, 1000.0)
     for number, sample in enumerate(samples, 1):
         state = observe(state, sample, 1000.0 + number * every, timeout)

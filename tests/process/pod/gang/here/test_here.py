@@ -15,7 +15,7 @@ import pytest
 
 from launcher.pod.gang.here.service import Board
 from launcher.pod.gang.protocol.barriers import gathered
-from launcher.pod.gang.protocol.messages import Generation, Marks, Word
+from launcher.pod.gang.protocol.messages import Generation, LeaderMessage, Marks
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(60)
@@ -40,7 +40,7 @@ class Gang:
         self.heard: list[Marks] = []
         self.boards = [Board(self._news.set) for _ in range(trainers)]
         self.programs: list[subprocess.Popen[str]] = []
-        self._word = Word()
+        self._word = LeaderMessage()
         self._leads = True
         for board in self.boards:
             board.start()
@@ -50,7 +50,7 @@ class Gang:
 
     def begin(self, number: int) -> None:
         """Begin a generation."""
-        self._word = Word(generation=Generation(number=number, members=(), digest=""))
+        self._word = LeaderMessage(generation=Generation(number=number, members=(), digest=""))
         for rank, board in enumerate(self.boards):
             board.begin(number, rank, len(self.boards))
 

@@ -17,7 +17,7 @@ import pytest
 from launcher import here
 from launcher.pod.gang.here.service import Board
 from launcher.pod.gang.here.socket import KNOWN
-from launcher.pod.gang.protocol.messages import Generation, Marks, Word
+from launcher.pod.gang.protocol.messages import Generation, LeaderMessage, Marks
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(60)
@@ -157,7 +157,7 @@ def test_a_second_question_and_noise_after_the_first_are_not_heard(board: Board)
         talker.sendall(said(ask="barrier", name="b") + said(ask="barrier", name="c"))
         talker.sendall(b"x" * 500_000)
         wait_until(lambda: board.marks.at == ("b",))
-        board.hear(Word(generation=Generation(number=1, members=(), digest=""), passed=("b", "c")))
+        board.hear(LeaderMessage(generation=Generation(number=1, members=(), digest=""), passed=("b", "c")))
         assert talker.recv(100) == b'{"ok": null}\n'
 
 
@@ -192,7 +192,7 @@ def test_a_launcher_that_stands_still_is_given_up_a_little_after_the_time(monkey
 
 
 def test_what_was_heard_before_a_generation_began_counts_in_it(board: Board) -> None:
-    word = Word(generation=Generation(number=2, members=(), digest=""), shared={"1": {"k": "7"}})
+    word = LeaderMessage(generation=Generation(number=2, members=(), digest=""), shared={"1": {"k": "7"}})
     board.hear(word)
     board.begin(2, 0, 2)
     os.environ.update(board.environment())

@@ -172,7 +172,7 @@ def test_who_left_before_the_last_words_has_not_read_them(net: Ground) -> None:
     token = ask(first, "/status", net.port)[1]["launcher-news"]
     with Wire(first.address, net.port) as wire:
         wire.get(f"/status?boot=b9&wait=30&after={token}")
-        wait_until(lambda: "b9" in first.statuses._voice._readers)
+        wait_until(lambda: "b9" in first.statuses._publisher._readers)
     first.says(phase=Phase.DONE)
     began = time.monotonic()
     first.statuses.linger(0.3)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from launcher.pod.gang.protocol.messages import Generation, Marks, Phase, Status, Word
+from launcher.pod.gang.protocol.messages import Generation, LeaderMessage, Marks, Phase, Status
 from launcher.pod.gang.status import metrics
 from launcher.pod.gang.status.metrics import Facts
 from tests.support.statuses import Ground, ask, ground, who
@@ -46,7 +46,7 @@ def test_the_metrics_are_served_as_prometheus_expects_them(net: Ground) -> None:
 
 
 def test_restarts_are_those_of_the_leaders_word() -> None:
-    word = Word(generation=Generation(number=3, members=(OWN,), digest="d", restarts=2))
+    word = LeaderMessage(generation=Generation(number=3, members=(OWN,), digest="d", restarts=2))
     assert samples(metrics.page(IDLE, word, Facts()))["launcher_restarts_total",] == 2
 
 

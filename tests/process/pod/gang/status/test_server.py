@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import pytest
 
-from launcher.pod.gang.protocol.messages import Failure, Generation, Marks, Phase, Word
+from launcher.pod.gang.protocol.messages import Failure, Generation, LeaderMessage, Marks, Phase
 from launcher.pod.gang.status.metrics import Facts
 from tests.support.statuses import Ground, Pod, Wire, ask, ground, json_of
 from tests.support.waiting import wait_until
@@ -61,7 +61,7 @@ def test_healthz_is_ok(net: Ground) -> None:
 def test_readyz_says_what_it_waits_for_until_the_pod_serves(net: Ground) -> None:
     pod, leader = net.pod(1), net.pod(2)
     assert pages(net, pod, "/readyz") == (503, "joining: waiting for its peers\n")
-    leader.says(word=Word(waiting="rank 3 stages its data"))
+    leader.says(word=LeaderMessage(waiting="rank 3 stages its data"))
     pod.statuses.watch([leader.address])
     wait_until(lambda: pages(net, pod, "/readyz") == (503, "joining: rank 3 stages its data\n"))
     pod.statuses.watch([])
@@ -82,7 +82,7 @@ def test_the_leader_shows_the_gang_and_the_others_say_who_leads(net: Ground) -> 
     pod.statuses.leader = leader.address
     assert pages(net, pod, "/gang") == (404, f"the leader has this page: {leader.address}\n")
     generation = Generation(number=2, members=(leader.own, pod.own), digest="d", restarts=1)
-    leader.says(rank=0, word=Word(generation=generation, shared={"0": {"key": "value"}}))
+    leader.says(rank=0, word=LeaderMessage(generation=generation, shared={"0": {"key": "value"}}))
     said = pod.says(rank=1, phase=Phase.TRAINING, marks=Marks(progress={"loss": 0.5}))
     leader.statuses.watch([pod.address, net.at(3)])
     leader.hears(pod.address, said)
@@ -103,7 +103,7 @@ def test_a_gang_page_that_is_too_large_is_not_shown(net: Ground) -> None:
     leader = net.pod(1)
     # Within the limit as a status; a page has what it reports beside the word.
     big = "x" * 600_000
-    leader.says(word=Word(waiting=big))
+    leader.says(word=LeaderMessage(waiting=big))
     assert ask(leader, "/gang", net.port)[0] == 200
     pod = net.pod(2)
     pod.says(marks=Marks(progress={"note": big}))
@@ -219,7 +219,7 @@ def test_nothing_of_the_environment_or_the_command_line_is_served(
 ) -> None:
     monkeypatch.setenv("SECRET", "hunter2-in-the-environment")
     pod = net.pod(1)
-    pod.says(word=Word())
+    pod.says(word=LeaderMessage())
     for path in ("/status", "/healthz", "/readyz", "/gang", "/metrics"):
         body = ask(pod, path, net.port)[2].decode()
         assert "hunter2" not in body

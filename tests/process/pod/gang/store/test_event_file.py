@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launcher.pod.gang.protocol.messages import Phase
-from launcher.pod.gang.store.event_file import LONGEST, Chronicle, line_of
+from launcher.pod.gang.store.event_file import LONGEST, EventFile, line_of
 from tests.support.hanging import hanging_volume
 from tests.support.keeping import JOB, Told, output_in
 from tests.support.mounts import mounted
@@ -37,12 +37,12 @@ def file_in(top: Path) -> Path:
     return top / JOB / "output/events.jsonl"
 
 
-def begin(top: Path, told: Told, **effects: Any) -> Chronicle:  # noqa: ANN401  # as Chronicle takes them
-    return Chronicle(output_in(top), told, clock=lambda: NOON, **effects)
+def begin(top: Path, told: Told, **effects: Any) -> EventFile:  # noqa: ANN401  # as EventFile takes them
+    return EventFile(output_in(top), told, clock=lambda: NOON, **effects)
 
 
-def end(chronicle: Chronicle, seconds: float = 10) -> bool:
-    return chronicle.close(time.monotonic() + seconds)
+def end(events: EventFile, seconds: float = 10) -> bool:
+    return events.close(time.monotonic() + seconds)
 
 
 def numbers(top: Path) -> Iterator[int]:
@@ -55,10 +55,10 @@ def written(top: Path, count: int) -> None:
 
 
 def test_an_event_is_one_line_with_its_time_first(tmp_path: Path, told: Told) -> None:
-    chronicle = begin(tmp_path, told)
-    chronicle.put("run_started", key="k", job="j\n", resume=None, moved_to=tmp_path)
-    chronicle.put("phase", generation=1, phase=Phase.TRAINING, rank=0)
-    assert end(chronicle)
+    events = begin(tmp_path, told)
+    events.put("run_started", key="k", job="j\n", resume=None, moved_to=tmp_path)
+    events.put("phase", generation=1, phase=Phase.TRAINING, rank=0)
+    assert end(events)
     assert file_in(tmp_path).read_text().splitlines() == [
         f'{{"at": "2026-11-18T12:00:00.123Z", "event": "run_started", "key": "k", "job": "j\\n", "resume": null, '
         f'"moved_to": "{tmp_path}"}}',
@@ -71,25 +71,25 @@ def test_a_story_goes_on_where_another_launcher_left_it_even_in_the_middle_of_a_
     tmp_path: Path, told: Told
 ) -> None:
     for number in range(2):
-        chronicle = begin(tmp_path, told)
-        chronicle.put("e", number=number)
-        assert end(chronicle)
+        events = begin(tmp_path, told)
+        events.put("e", number=number)
+        assert end(events)
     with file_in(tmp_path).open("a") as file:
         file.write('{"at": "2026-')
-    chronicle = begin(tmp_path, told)
-    chronicle.put("e", number=2)
-    assert end(chronicle)
+    events = begin(tmp_path, told)
+    events.put("e", number=2)
+    assert end(events)
     lines = file_in(tmp_path).read_text().splitlines()
     assert [json.loads(line)["number"] for line in lines if line != '{"at": "2026-'] == [0, 1, 2]
 
 
 def test_a_story_that_was_moved_aside_is_begun_anew(tmp_path: Path, told: Told) -> None:
-    chronicle = begin(tmp_path, told)
-    chronicle.put("e", number=0)
+    events = begin(tmp_path, told)
+    events.put("e", number=0)
     written(tmp_path, 1)
     file_in(tmp_path).rename(tmp_path / "aside")
-    chronicle.put("e", number=1)
-    assert end(chronicle)
+    events.put("e", number=1)
+    assert end(events)
     assert list(numbers(tmp_path)) == [1]
 
 
@@ -100,28 +100,28 @@ def test_every_line_goes_out_in_one_write(tmp_path: Path, told: Told) -> None:
         writes.append(block)
         return os.write(fd, block)
 
-    chronicle = begin(tmp_path, told, write=write)
+    events = begin(tmp_path, told, write=write)
     for number in range(20):
-        chronicle.put("e", number=number, text="x" * 10_000)
-    assert end(chronicle)
+        events.put("e", number=number, text="x" * 10_000)
+    assert end(events)
     assert writes == file_in(tmp_path).read_bytes().splitlines(keepends=True)
     assert len(writes) == 20
 
 
 def test_on_a_full_volume_the_story_waits_and_comes_whole(tmp_path: Path, told: Told) -> None:
     with mounted("tmpfs", "none", tmp_path, "size=64k"):
-        chronicle = begin(tmp_path, told)
+        events = begin(tmp_path, told)
         filler = tmp_path / "filler"
         filler.write_bytes(b"f" * 40_000)
         for number in range(40):
-            chronicle.put("e", number=number, text="x" * 1000)
+            events.put("e", number=number, text="x" * 1000)
         wait_until(lambda: told.names() == ["events_file_trouble"])
-        chronicle.put("e", number=40)
+        events.put("e", number=40)
         assert "free some room" in told[0][1]["error"]
         assert told[0][1]["path"] == str(file_in(tmp_path))
         filler.unlink()
-        chronicle.put("e", number=41)
-        assert end(chronicle)
+        events.put("e", number=41)
+        assert end(events)
         whole = []
         for line in file_in(tmp_path).read_bytes().splitlines():
             try:
@@ -140,21 +140,21 @@ def test_trouble_is_told_once_however_often_it_is_met(tmp_path: Path, told: Told
         tried.append(block)
         raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
 
-    chronicle = begin(tmp_path, told, write=write)
+    events = begin(tmp_path, told, write=write)
     for number in range(3):
-        chronicle.put("e", number=number)
+        events.put("e", number=number)
         wait_until(lambda count=number + 1: len(tried) == count)  # type: ignore[misc]
-    assert not end(chronicle)
+    assert not end(events)
     assert told.names() == ["events_file_trouble", "events_file_incomplete"]
     assert "Disk quota exceeded; free some room" in told[0][1]["error"]
 
 
 def test_a_read_only_volume_is_told_once_and_what_does_not_fit_is_counted(tmp_path: Path, told: Told) -> None:
     with mounted("tmpfs", "none", tmp_path, "ro"):
-        chronicle = begin(tmp_path, told, limit=10)
+        events = begin(tmp_path, told, limit=10)
         for number in range(15):
-            chronicle.put("e", number=number)
-        assert not end(chronicle)
+            events.put("e", number=number)
+        assert not end(events)
     assert told.names() == ["events_file_trouble", "events_file_incomplete"]
     assert "Read-only file system" in told[0][1]["error"]
     assert told[1][1] == {"path": str(file_in(tmp_path)), "events_lost": 15}
@@ -162,15 +162,15 @@ def test_a_read_only_volume_is_told_once_and_what_does_not_fit_is_counted(tmp_pa
 
 def test_a_volume_that_comes_back_has_all_that_was_kept(tmp_path: Path, told: Told) -> None:
     with mounted("tmpfs", "none", tmp_path, "ro"):
-        chronicle = begin(tmp_path, told, limit=10)
+        events = begin(tmp_path, told, limit=10)
         for number in range(15):
-            chronicle.put("e", number=number)
+            events.put("e", number=number)
         wait_until(lambda: told.names() == ["events_file_trouble"])
         subprocess.run(["mount", "-o", "remount,rw", str(tmp_path)], check=True)
-        chronicle.put("e", number=15)  # lost too, and yet the reason to try again
+        events.put("e", number=15)  # lost too, and yet the reason to try again
         wait_until(lambda: told.names() == ["events_file_trouble", "events_file_back"])
-        chronicle.put("e", number=16)
-        assert not end(chronicle)
+        events.put("e", number=16)
+        assert not end(events)
         assert list(numbers(tmp_path)) == [*range(10), 16]
     assert told[-1] == ("events_file_incomplete", {"path": str(file_in(tmp_path)), "events_lost": 6})
 
@@ -178,12 +178,12 @@ def test_a_volume_that_comes_back_has_all_that_was_kept(tmp_path: Path, told: To
 @pytest.mark.timeout(60)
 def test_a_volume_that_hangs_stops_neither_the_events_nor_the_end(tmp_path: Path, told: Told) -> None:
     with hanging_volume(tmp_path) as volume, volume.hanging():
-        chronicle = begin(tmp_path, told, limit=100)
+        events = begin(tmp_path, told, limit=100)
         begun = time.monotonic()
         for number in range(1000):
-            chronicle.put("e", number=number)
+            events.put("e", number=number)
         assert time.monotonic() - begun < 0.5
-        assert not end(chronicle, 0.05)
+        assert not end(events, 0.05)
         assert time.monotonic() - begun < 1
     assert ("events_file_incomplete", {"path": str(file_in(tmp_path)), "events_lost": 1000}) in told
 
@@ -196,12 +196,12 @@ def test_events_that_come_while_a_line_is_written_are_written_after_it(tmp_path:
         assert goes.wait(10)
         return os.write(fd, block)
 
-    chronicle = begin(tmp_path, told, write=write)
-    chronicle.put("e", number=0)
+    events = begin(tmp_path, told, write=write)
+    events.put("e", number=0)
     assert came.wait(10)
     for number in range(1, 5):
-        chronicle.put("e", number=number)
-    assert not end(chronicle, 0.01)
+        events.put("e", number=number)
+    assert not end(events, 0.01)
     goes.set()
     written(tmp_path, 5)
     assert list(numbers(tmp_path)) == [0, 1, 2, 3, 4]
@@ -218,9 +218,9 @@ def test_what_is_planted_in_its_place_is_refused_and_left_alone(tmp_path: Path, 
         os.mkfifo(file_in(tmp_path))
     else:
         file_in(tmp_path).mkdir()
-    chronicle = begin(tmp_path, told)
-    chronicle.put("e")
-    assert not end(chronicle)
+    events = begin(tmp_path, told)
+    events.put("e")
+    assert not end(events)
     assert told.names() == ["events_file_trouble", "events_file_incomplete"]
     assert told[0][1]["path"] == str(file_in(tmp_path))
     assert (kind == "fifo") == ("is not a regular file: move it away" in told[0][1]["error"])
@@ -231,40 +231,40 @@ def test_a_link_on_the_way_to_it_is_not_followed(tmp_path: Path, told: Told) -> 
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / JOB).mkdir()
     (tmp_path / JOB / "output").symlink_to(tmp_path / "elsewhere")
-    chronicle = begin(tmp_path, told)
-    chronicle.put("e")
-    assert not end(chronicle)
+    events = begin(tmp_path, told)
+    events.put("e")
+    assert not end(events)
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
 def test_an_event_without_end_is_dropped_and_counted(tmp_path: Path, told: Told) -> None:
-    chronicle = begin(tmp_path, told)
-    chronicle.put("e", number=0, text="x" * LONGEST)
-    chronicle.put("e", number=1)
-    assert not end(chronicle)
+    events = begin(tmp_path, told)
+    events.put("e", number=0, text="x" * LONGEST)
+    events.put("e", number=1)
+    assert not end(events)
     assert list(numbers(tmp_path)) == [1]
     assert told == [("events_file_incomplete", {"path": str(file_in(tmp_path)), "events_lost": 1})]
 
 
 def test_without_an_output_nothing_is_kept_and_nothing_told(told: Told) -> None:
-    chronicle = Chronicle(None, told)
+    events = EventFile(None, told)
     for _ in range(5000):
-        chronicle.put("e")
-    chronicle.put("e", text="x" * LONGEST)
-    assert end(chronicle, 0)
+        events.put("e")
+    events.put("e", text="x" * LONGEST)
+    assert end(events, 0)
     assert told == []
 
 
 def test_its_thread_ends_with_it(tmp_path: Path, told: Told) -> None:
     before = set(threading.enumerate())
-    chronicle = begin(tmp_path, told)
+    events = begin(tmp_path, told)
     (thread,) = set(threading.enumerate()) - before
-    chronicle.put("e", number=0)
-    assert end(chronicle)
+    events.put("e", number=0)
+    assert end(events)
     thread.join(10)
     assert not thread.is_alive()
-    chronicle.put("e", number=1)
-    assert not end(chronicle)
+    events.put("e", number=1)
+    assert not end(events)
     assert list(numbers(tmp_path)) == [0]
 
 

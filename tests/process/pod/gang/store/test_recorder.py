@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from launcher.pod.gang.protocol.state import Recorded
-from launcher.pod.gang.store.recorder import Records
+from launcher.pod.gang.store.recorder import Recorder
 from launcher.pod.outcome import Outcome
 from tests.support.hanging import hanging_volume
 from tests.support.keeping import Told, generation, home_in, record_in
@@ -61,7 +61,7 @@ def until(check: Callable[[], object]) -> None:
     wait_until(lambda: bool(check()))
 
 
-def settled(records: Records, nudges: Nudges) -> None:
+def settled(records: Recorder, nudges: Nudges) -> None:
     """Wait until looks change nothing any more."""
     until(lambda: records.facts.known)
     before = -1
@@ -72,7 +72,7 @@ def settled(records: Records, nudges: Nudges) -> None:
 
 
 def test_without_a_record_wishes_come_true_at_once(told: Told, nudges: Nudges) -> None:
-    records = Records(None, nudges, told)
+    records = Recorder(None, nudges, told)
     assert records.facts == Recorded(known=True)
     records.wish_generation(generation(4))
     assert records.facts == Recorded(known=True, highest=4, made=4, latest=generation(4))
@@ -90,14 +90,14 @@ def test_without_a_record_wishes_come_true_at_once(told: Told, nudges: Nudges) -
 def test_what_stands_is_known_from_the_first_look_on(tmp_path: Path, told: Told, nudges: Nudges) -> None:
     record_in(tmp_path).make(generation(3, "other"))
     record_in(tmp_path).seal(FAILURE)
-    records = Records(record_in(tmp_path), nudges, told)
+    records = Recorder(record_in(tmp_path), nudges, told)
     until(lambda: records.facts.known)
     assert records.facts == Recorded(known=True, highest=3, latest=generation(3, "other"), sealed=FAILURE)
     assert told == []
 
 
 def test_wishes_are_written_and_each_change_is_nudged_once(tmp_path: Path, told: Told, nudges: Nudges) -> None:
-    records = Records(record_in(tmp_path), nudges, told)
+    records = Recorder(record_in(tmp_path), nudges, told)
     settled(records, nudges)
     assert nudges.count == 1
     records.wish_generation(generation(1))
@@ -113,7 +113,7 @@ def test_wishes_are_written_and_each_change_is_nudged_once(tmp_path: Path, told:
 
 
 def test_a_number_that_another_made_is_seen_as_taken(tmp_path: Path, told: Told, nudges: Nudges) -> None:
-    records = Records(record_in(tmp_path), nudges, told)
+    records = Recorder(record_in(tmp_path), nudges, told)
     settled(records, nudges)
     record_in(tmp_path).make(generation(1, "other"))
     records.wish_generation(generation(1, "mine"))
@@ -126,7 +126,7 @@ def test_a_number_that_another_made_is_seen_as_taken(tmp_path: Path, told: Told,
 
 
 def test_what_others_add_is_seen_at_a_look(tmp_path: Path, told: Told, nudges: Nudges) -> None:
-    records = Records(record_in(tmp_path), nudges, told)
+    records = Recorder(record_in(tmp_path), nudges, told)
     records.wish_generation(generation(1))
     until(lambda: records.facts.made == 1)
     settled(records, nudges)
@@ -142,7 +142,7 @@ def test_what_others_add_is_seen_at_a_look(tmp_path: Path, told: Told, nudges: N
 def test_a_number_beyond_counts_even_while_its_file_cannot_be_seen(
     tmp_path: Path, told: Told, nudges: Nudges
 ) -> None:
-    records = Records(record_in(tmp_path), nudges, told)
+    records = Recorder(record_in(tmp_path), nudges, told)
     records.wish_generation(generation(1))
     until(lambda: records.facts.made == 1)
     (home_in(tmp_path) / "now").write_bytes(b"0000000002\n")
@@ -159,7 +159,7 @@ def test_a_number_beyond_counts_even_while_its_file_cannot_be_seen(
 
 def test_a_wish_repeated_while_it_is_under_way_is_done_once(tmp_path: Path, told: Told, nudges: Nudges) -> None:
     gate = Gate()
-    records = Records(record_in(tmp_path, link=gate), nudges, told)
+    records = Recorder(record_in(tmp_path, link=gate), nudges, told)
     records.wish_generation(generation(1))
     until(lambda: gate.names)
     for _ in range(5):
@@ -174,7 +174,7 @@ def test_a_wish_repeated_while_it_is_under_way_is_done_once(tmp_path: Path, told
 
 def test_of_the_wishes_for_generations_the_latest_counts(tmp_path: Path, told: Told, nudges: Nudges) -> None:
     gate = Gate()
-    records = Records(record_in(tmp_path, link=gate), nudges, told)
+    records = Recorder(record_in(tmp_path, link=gate), nudges, told)
     records.wish_generation(generation(1))
     until(lambda: gate.names)
     for number in (2, 3, 4):
@@ -186,7 +186,7 @@ def test_of_the_wishes_for_generations_the_latest_counts(tmp_path: Path, told: T
 
 def test_a_volume_that_hangs_is_told_once_and_never_waited_for(tmp_path: Path, told: Told, nudges: Nudges) -> None:
     gate = Gate()
-    records = Records(record_in(tmp_path, link=gate), nudges, told, patience=0.05)
+    records = Recorder(record_in(tmp_path, link=gate), nudges, told, patience=0.05)
     records.wish_generation(generation(1))
     until(lambda: gate.names)
 
@@ -209,7 +209,7 @@ def test_a_volume_that_hangs_is_told_once_and_never_waited_for(tmp_path: Path, t
 @pytest.mark.timeout(60)
 def test_no_call_waits_for_a_file_system_that_does_not_answer(tmp_path: Path, told: Told, nudges: Nudges) -> None:
     with hanging_volume(tmp_path) as volume, volume.hanging():
-        records = Records(record_in(tmp_path), nudges, told, patience=0.05)
+        records = Recorder(record_in(tmp_path), nudges, told, patience=0.05)
         begun = time.monotonic()
         records.wish_generation(generation(1))
         records.wish_verdict(FAILURE)
@@ -239,7 +239,7 @@ def test_a_wish_that_failed_is_tried_again_at_a_look_and_not_before(
         return bool(records.facts.made or records.facts.sealed)
 
     with mounted("tmpfs", "none", tmp_path, "ro"):
-        records = Records(record_in(tmp_path), nudges, told)
+        records = Recorder(record_in(tmp_path), nudges, told)
         settled(records, nudges)
         wish()
         until(lambda: "Read-only file system" in records.facts.trouble)
@@ -263,7 +263,7 @@ def test_a_generation_that_stands_though_now_could_not_be_written_counts_as_made
         subprocess.run(["mount", "-o", "remount,ro", str(tmp_path)], check=True)
 
     with mounted("tmpfs", "none", tmp_path, "size=64k"):
-        records = Records(record_in(tmp_path, link=last_words), nudges, told)
+        records = Recorder(record_in(tmp_path, link=last_words), nudges, told)
         records.wish_generation(generation(1))
         until(lambda: "Read-only file system" in records.facts.trouble)
         assert records.facts.made == 1
@@ -276,7 +276,7 @@ def test_a_torn_record_is_told_and_the_thread_goes_on(tmp_path: Path, told: Told
     file = home_in(tmp_path) / "gen-1.json"
     whole = file.read_bytes()
     file.write_bytes(whole[:50])
-    records = Records(record_in(tmp_path), nudges, told)
+    records = Recorder(record_in(tmp_path), nudges, told)
     until(lambda: f"{file} is torn" in records.facts.trouble)
     assert not records.facts.known
     records.wish_generation(generation(2))
@@ -289,7 +289,7 @@ def test_a_torn_record_is_told_and_the_thread_goes_on(tmp_path: Path, told: Told
 
 def test_its_thread_ends_with_it(tmp_path: Path, told: Told, nudges: Nudges) -> None:
     before = set(threading.enumerate())
-    records = Records(record_in(tmp_path), nudges, told)
+    records = Recorder(record_in(tmp_path), nudges, told)
     (thread,) = set(threading.enumerate()) - before
     until(lambda: records.facts.known)
     records.close()
@@ -301,7 +301,7 @@ def test_a_bug_does_not_end_the_thread(tmp_path: Path, told: Told, nudges: Nudge
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("so broken")
 
-    records = Records(record_in(tmp_path, link=broken), nudges, told)
+    records = Recorder(record_in(tmp_path, link=broken), nudges, told)
     records.wish_generation(generation(1))
     until(lambda: records.facts.trouble == "a bug in the launcher: ZeroDivisionError: so broken")
     record_in(tmp_path).make(generation(1, "other"))
@@ -311,7 +311,7 @@ def test_a_bug_does_not_end_the_thread(tmp_path: Path, told: Told, nudges: Nudge
 
 def test_after_a_verdict_no_generation_is_made(tmp_path: Path, told: Told, nudges: Nudges) -> None:
     record_in(tmp_path).seal(FAILURE)
-    records = Records(record_in(tmp_path), nudges, told)
+    records = Recorder(record_in(tmp_path), nudges, told)
     records.wish_generation(generation(1))
     until(lambda: records.facts.sealed == FAILURE)
     settled(records, nudges)
@@ -324,7 +324,7 @@ def test_before_the_record_was_read_no_generation_is_made(tmp_path: Path, told: 
     file = home_in(tmp_path) / "verdict.json"
     whole = file.read_bytes()
     file.write_bytes(b"")
-    records = Records(record_in(tmp_path), nudges, told)
+    records = Recorder(record_in(tmp_path), nudges, told)
     records.wish_generation(generation(1))
     until(lambda: f"{file} is torn" in records.facts.trouble)
     for _ in range(5):

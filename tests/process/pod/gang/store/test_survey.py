@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from launcher.pod.gang.store.store import PATIENCE, PAUSE, Ledger
+from launcher.pod.gang.store.store import PATIENCE, PAUSE, Store
 from launcher.pod.gang.store.volume import RecordError
 from launcher.pod.settings.variables import read
 from tests.support.keeping import JOB, Told
@@ -29,17 +29,17 @@ class Time:
             self._act()
 
 
-def ledger(top: Path, told: Told, time: Time) -> Ledger:
-    """Return the ledger of a job whose output is a file, which is no place for passes."""
+def store(top: Path, told: Told, time: Time) -> Store:
+    """Return the store of a job whose output is a file, which is no place for passes."""
     (top / JOB).mkdir()
     (top / JOB / "output").touch()
     settings = read({"LAUNCHER_PEERS": "self", "JOB_NAME": JOB, "JOB_PATH": str(top)}, ["--", "true"])
-    return Ledger(settings, lambda: None, told, clock=time.clock, sleep=time.sleep)
+    return Store(settings, lambda: None, told, clock=time.clock, sleep=time.sleep)
 
 
 def test_trouble_that_passes_within_a_minute_is_told_once_and_stops_nothing(tmp_path: Path) -> None:
     told, time = Told(), Time(40, lambda: (tmp_path / JOB / "output").unlink())
-    assert ledger(tmp_path, told, time).survey(leads=True) == ()
+    assert store(tmp_path, told, time).survey(leads=True) == ()
     assert told.names() == ["record_trouble", "record_back"]
     assert "links are not followed here" in told[0][1]["error"]
     assert time.now == 40
@@ -48,6 +48,6 @@ def test_trouble_that_passes_within_a_minute_is_told_once_and_stops_nothing(tmp_
 def test_trouble_that_stays_for_a_minute_is_the_end(tmp_path: Path) -> None:
     told, time = Told(), Time(-1, lambda: None)
     with pytest.raises(RecordError, match="links are not followed here"):
-        ledger(tmp_path, told, time).survey(leads=True)
+        store(tmp_path, told, time).survey(leads=True)
     assert told.names() == ["record_trouble"]
     assert PATIENCE <= time.now < PATIENCE + PAUSE

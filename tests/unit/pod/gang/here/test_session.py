@@ -9,9 +9,9 @@ import pytest
 from launcher.pod.gang.here.requests import FACTS, Answer, Ask, Barrier, Get, Progress, Share
 from launcher.pod.gang.here.session import STANDING, Sheet
 from launcher.pod.gang.protocol.barriers import SHARED_BY_ALL, SHARED_BY_ONE
-from launcher.pod.gang.protocol.messages import Generation, Marks, Word
+from launcher.pod.gang.protocol.messages import Generation, LeaderMessage, Marks
 
-WORD = Word(generation=Generation(number=3, members=(), digest=""))
+WORD = LeaderMessage(generation=Generation(number=3, members=(), digest=""))
 OK: dict[str, Answer] = {"me": {"ok": None}}
 
 
@@ -38,8 +38,8 @@ def test_a_barrier_is_answered_once_the_leader_says_that_it_is_passed() -> None:
 def test_a_word_about_another_generation_releases_nobody() -> None:
     mine = sheet()
     mine.ask("me", Barrier(name="b"))
-    assert mine.hear(Word(generation=Generation(number=2, members=(), digest=""), passed=("b",))) == {}
-    assert mine.hear(Word(passed=("b",))) == {}
+    assert mine.hear(LeaderMessage(generation=Generation(number=2, members=(), digest=""), passed=("b",))) == {}
+    assert mine.hear(LeaderMessage(passed=("b",))) == {}
 
 
 def test_a_name_is_good_for_one_use_and_for_one_caller() -> None:
