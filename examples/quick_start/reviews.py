@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from launcher.bridge.failure import DATA, Failure
-from launcher.bridge.place import Place
+from launcher.bridge.fleet_role import Place
 
 PREPARED = Path(__file__).resolve().parent / "data" / "prepared"
 LENGTH = 64  # words of a review that are read; all rows are as long

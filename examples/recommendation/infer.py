@@ -15,7 +15,7 @@ sys.path.append(str(Path(__file__).resolve().parent.parent.parent))
 from launcher.bridge import failure, passes
 from launcher.bridge.engine import Session
 from launcher.bridge.failure import Failure
-from launcher.bridge.place import Place
+from launcher.bridge.fleet_role import Place
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -27,7 +27,7 @@ from launcher import here  # noqa: E402
 from launcher.bridge import failure  # noqa: E402
 from launcher.bridge.engine import Session, hold_finite  # noqa: E402
 from launcher.bridge.failure import Failure  # noqa: E402
-from launcher.bridge.place import place_of  # noqa: E402
+from launcher.bridge.fleet_role import place_of  # noqa: E402
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -11,7 +11,7 @@ from feeds import Shard, Sizes
 
 from launcher.bridge.config import Network
 from launcher.bridge.engine import Session
-from launcher.bridge.place import Place
+from launcher.bridge.fleet_role import Place
 
 batch_size = 256
 learning_rate = 0.004

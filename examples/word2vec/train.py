@@ -23,7 +23,7 @@ sys.path.append(str(Path(__file__).resolve().parent.parent.parent))
 from launcher import here, job
 from launcher.bridge import failure
 from launcher.bridge.failure import Failure
-from launcher.bridge.place import place_of
+from launcher.bridge.fleet_role import place_of
 from launcher.dataset import DatasetError, dist_reader
 
 Rows = Any  # numpy's, which submitting does without

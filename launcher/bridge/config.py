@@ -24,9 +24,9 @@ from typing import Any
 
 from launcher import here
 from launcher.bridge.failure import DATA, SETTINGS, Failure
+from launcher.bridge.fleet_role import Place
 from launcher.bridge.network import Network as Network  # where configs import it from
 from launcher.bridge.network import Untyped, feed_problem, kind, network_problems
-from launcher.bridge.place import Place
 
 NAME = "paddle_config"  # of the module: no other has it, whatever the file is called
 FUNCTIONS = {"network": True, "train": True, "data": False, "test": False}  # and whether it has to be there

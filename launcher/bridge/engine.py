@@ -28,8 +28,8 @@ from launcher import here
 from launcher.bridge import native, parts, passes
 from launcher.bridge.alone import Alone
 from launcher.bridge.failure import DATA, SETTINGS, Failure
+from launcher.bridge.fleet_role import Place
 from launcher.bridge.native import Untyped
-from launcher.bridge.place import Place
 from launcher.bridge.servers import Servers
 from launcher.contract import OUTPUT
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from launcher.bridge.failure import CANNOT_START, Failure
-from launcher.bridge.place import QUIET
+from launcher.bridge.fleet_role import QUIET
 
 Untyped = Any  # Paddle has no types
 VERSION = "2.6.2"  # the last with a parameter server that is known to work; 3.3 has none

@@ -16,8 +16,8 @@ from typing import Any
 
 from launcher.bridge import native, parts, passes
 from launcher.bridge.failure import CANNOT_START, SETTINGS, STORAGE, Failure
+from launcher.bridge.fleet_role import Place
 from launcher.bridge.native import Untyped
-from launcher.bridge.place import Place
 
 SHARDS = 12  # at least; of 1,000, the default, each pass takes five times as long
 FAREWELL = 2.0

@@ -19,7 +19,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "examples" / "recommendation")]
 
 from launcher.bridge import failure  # noqa: E402
 from launcher.bridge.engine import Session  # noqa: E402
-from launcher.bridge.place import Place, place_of  # noqa: E402
+from launcher.bridge.fleet_role import Place, place_of  # noqa: E402
 
 PATIENCE = 900  # seconds that the store waits
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from launcher.bridge import config, native
 from launcher.bridge.engine import Session
-from launcher.bridge.place import Place
+from launcher.bridge.fleet_role import Place
 
 CONFIGS = ("lr", "emb", "cnn", "lstm", "bidi-lstm", "db-lstm")
 LENGTH, LONGER = 96, 120  # places of a row; no made-up review has as many words

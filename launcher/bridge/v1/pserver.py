@@ -8,7 +8,7 @@ from pathlib import Path
 from launcher.bridge import config as configs
 from launcher.bridge.engine import Session
 from launcher.bridge.servers import check_port
-from launcher.bridge.v1 import extra_ports, seat
+from launcher.bridge.v1 import extra_ports, role
 from launcher.bridge.v1.flags import Flags
 from launcher.bridge.v1.log import Log
 
@@ -17,7 +17,7 @@ CONFIG = "trainer_config.py"
 
 def serve(flags: Flags, log: Log) -> None:
     """Serve until trainer 0 says that all is done."""
-    place = seat.pserver(flags, os.environ)
+    place = role.pserver(flags, os.environ)
     session = Session(place)  # first of all: it tells with a sentence where Paddle or numpy is missing
     config = configs.load(Path(flags.config or CONFIG))
     session.minimize(config.network(session, None).cost, config.learning_rate)

@@ -14,7 +14,7 @@ from launcher.bridge import parts, passes
 from launcher.bridge.config import Config, Network
 from launcher.bridge.engine import Session, hold_finite
 from launcher.bridge.failure import SETTINGS, Failure
-from launcher.bridge.v1 import names, pass_stats, seat
+from launcher.bridge.v1 import names, pass_stats, role
 from launcher.bridge.v1.flags import Flags
 from launcher.bridge.v1.log import Log
 from launcher.bridge.v1.pass_stats import Course, Sums
@@ -25,7 +25,7 @@ def train(flags: Flags, log: Log) -> None:
     """Train every pass, with all other trainers."""
     if not flags.config:
         raise Failure(SETTINGS, "--config is not given: expected --config=FILE, a Python file with the network")
-    place = seat.trainer(flags, os.environ)
+    place = role.trainer(flags, os.environ)
     if flags.trainer_count > 1 and not os.environ.get("OMP_NUM_THREADS"):
         log.tell(f"--trainer_count={flags.trainer_count}: one thread computes; OMP_NUM_THREADS is for more of them")
     session = Session(place, flags.save_dir)

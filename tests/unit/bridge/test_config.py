@@ -13,7 +13,7 @@ from launcher import here
 from launcher.bridge import config as configs
 from launcher.bridge.config import Config, Network
 from launcher.bridge.failure import DATA, SETTINGS, Failure
-from launcher.bridge.place import Place
+from launcher.bridge.fleet_role import Place
 
 NEEDED = "def network(session, data): pass\ndef train(data, number, place): yield {'x': [number, place.rank, data]}\n"
 PLACE = Place(rank=2)

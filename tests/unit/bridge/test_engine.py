@@ -17,7 +17,7 @@ from launcher.bridge.alone import Alone
 from launcher.bridge.config import Config, Network
 from launcher.bridge.engine import Session
 from launcher.bridge.failure import DATA, SETTINGS, STORAGE, Failure
-from launcher.bridge.place import Place
+from launcher.bridge.fleet_role import Place
 from launcher.bridge.v1.flags import Flags
 from launcher.bridge.v1.log import Log
 from launcher.bridge.v1.trainer import Training

@@ -15,7 +15,7 @@ import pytest
 from launcher import here
 from launcher.bridge import failure, parts, passes
 from launcher.bridge.failure import Failure
-from launcher.bridge.place import SERVERS, Place, place_of
+from launcher.bridge.fleet_role import SERVERS, Place, place_of
 from launcher.pod.gang.store.passes import complete
 from launcher.pod.gang.store.volume import Below
 

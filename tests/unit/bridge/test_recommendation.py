@@ -12,7 +12,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from launcher.bridge.failure import DATA, Failure
-from launcher.bridge.place import Place
+from launcher.bridge.fleet_role import Place
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "recommendation"
 NAMES = ("ratings", "train", "infer")

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from launcher.bridge.failure import SETTINGS, Failure
-from launcher.bridge.place import Place
-from launcher.bridge.v1 import seat
+from launcher.bridge.fleet_role import Place
+from launcher.bridge.v1 import role
 from launcher.bridge.v1.flags import Flags
 
 THREE = "10.0.0.1,10.0.0.2,10.0.0.3"
@@ -17,7 +17,7 @@ TOLD = {"PADDLE_INIT_PSERVERS": THREE, "POD_IP": "10.0.0.2", "LAUNCHER_HERE": "x
 
 
 def pserver(flags: Flags, environ: Mapping[str, str], nics: Mapping[str, str], *own: str) -> Place:
-    return seat.pserver(flags, environ, lambda nic: nics.get(nic, ""), lambda host: host in own)
+    return role.pserver(flags, environ, lambda nic: nics.get(nic, ""), lambda host: host in own)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def pserver(flags: Flags, environ: Mapping[str, str], nics: Mapping[str, str], *
     ],
 )
 def test_a_trainer_is_told_by_its_flags(flags: Flags, environ: Mapping[str, str], expected: Place) -> None:
-    assert seat.trainer(flags, environ) == expected
+    assert role.trainer(flags, environ) == expected
 
 
 @pytest.mark.parametrize(
@@ -75,12 +75,12 @@ def test_a_pserver_that_cannot_be_is_refused(
 
 def test_several_trainers_without_a_launcher_are_refused_since_nothing_would_hold_them_together() -> None:
     with pytest.raises(Failure, match="several trainers meet by their launcher"):
-        seat.trainer(Flags(local=False, num_gradient_servers=2), {})
+        role.trainer(Flags(local=False, num_gradient_servers=2), {})
 
 
 def test_this_machines_own_interface_and_addresses_are_found() -> None:
-    assert seat.address_of("lo") == "127.0.0.1"
-    assert seat.address_of("there-is-none,lo") == "127.0.0.1"
-    assert seat.address_of("there-is-none") == seat.address_of("") == ""
-    assert seat.is_here("127.0.0.7")
-    assert not seat.is_here("192.0.2.1")
+    assert role.address_of("lo") == "127.0.0.1"
+    assert role.address_of("there-is-none,lo") == "127.0.0.1"
+    assert role.address_of("there-is-none") == role.address_of("") == ""
+    assert role.is_here("127.0.0.7")
+    assert not role.is_here("192.0.2.1")

@@ -8,7 +8,7 @@ import struct
 from collections.abc import Callable, Mapping
 
 from launcher.bridge.failure import SETTINGS, Failure
-from launcher.bridge.place import ENDPOINT, Place
+from launcher.bridge.fleet_role import ENDPOINT, Place
 from launcher.bridge.v1.flags import Flags
 
 SIOCGIFADDR = 0x8915
