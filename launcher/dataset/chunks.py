@@ -35,7 +35,7 @@ class Header:
         self.checksum, self.compressor, self.size, self.records = checksum, compressor, size, records
 
 
-def header(data: bytes, limit: int = LIMIT) -> Header:
+def chunk_header(data: bytes, limit: int = LIMIT) -> Header:
     """Return the header in these bytes, or raise a ValueError that says why it is none."""
     if len(data) < HEADER:
         raise ValueError(f"the file ends in a header, after {len(data)} of {HEADER} bytes")
@@ -51,7 +51,7 @@ def header(data: bytes, limit: int = LIMIT) -> Header:
     return Header(checksum, compressor, size, records)
 
 
-def encode(records: Sequence[bytes], compressor: int) -> bytes:
+def encode_chunk(records: Sequence[bytes], compressor: int) -> bytes:
     """Return a whole chunk with these records."""
     pack = _LENGTH.pack
     payload = b"".join([part for record in records for part in (pack(len(record)), record)])
@@ -61,11 +61,11 @@ def encode(records: Sequence[bytes], compressor: int) -> bytes:
     elif compressor == SNAPPY:
         from launcher.dataset import snappy
 
-        payload = snappy.encode(payload)
+        payload = snappy.compress(payload)
     return _HEADER.pack(MAGIC, zlib.crc32(payload), compressor, len(payload), len(records)) + payload
 
 
-def decode(head: Header, stored: bytes, limit: int = LIMIT) -> bytes:
+def decode_chunk(head: Header, stored: bytes, limit: int = LIMIT) -> bytes:
     """Return the records of a chunk, each behind its length, or raise a ValueError that says what is wrong."""
     if len(stored) < head.size:
         raise ValueError(f"the file ends in a chunk, after {len(stored)} of {head.size} bytes")
@@ -76,7 +76,7 @@ def decode(head: Header, stored: bytes, limit: int = LIMIT) -> bytes:
     if head.compressor == SNAPPY:
         from launcher.dataset import snappy
 
-        return snappy.decode(stored, limit)
+        return snappy.decompress(stored, limit)
     return stored
 
 

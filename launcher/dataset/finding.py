@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 
-from launcher.dataset.chunks import HEADER, MAGIC, Header, header
+from launcher.dataset.chunks import HEADER, MAGIC, Header, chunk_header
 from launcher.dataset.problem import Damaged
 
 TYPE_CHECKING = False
@@ -54,7 +54,7 @@ def _magic(file: BinaryIO, at: int, end: int) -> int:
 def _header_at(file: BinaryIO, at: int, end: int, limit: int) -> Header | None:
     file.seek(at)
     try:
-        head = header(file.read(HEADER), limit)
+        head = chunk_header(file.read(HEADER), limit)
     except ValueError:
         return None
     return head if at + HEADER + head.size <= end else None

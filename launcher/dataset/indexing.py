@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from launcher.dataset.chunks import HEADER, LIMIT, header
+from launcher.dataset.chunks import HEADER, LIMIT, chunk_header
 from launcher.dataset.problem import Damaged
 from launcher.text import shown
 
@@ -34,7 +34,7 @@ def index(file: File, limit: int = LIMIT) -> Sequence[Chunk]:
         while at < end:
             opened_file.seek(at)
             try:
-                head = header(opened_file.read(HEADER), limit)
+                head = chunk_header(opened_file.read(HEADER), limit)
                 if at + HEADER + head.size > end:
                     raise ValueError(f"the file ends in a chunk, after {end - at - HEADER} of {head.size} bytes")
             except ValueError as damage:

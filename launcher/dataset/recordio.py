@@ -12,9 +12,9 @@ from launcher.dataset.chunks import (
     LIMIT,
     SIZE,
     Header,
-    decode,
-    encode,
-    header,
+    chunk_header,
+    decode_chunk,
+    encode_chunk,
     records_in,
 )
 from launcher.dataset.indexing import index, opened
@@ -115,8 +115,8 @@ class reader:  # noqa: N801  # the seeds' own name
                 first = self._file.read(HEADER)
                 if not first:
                     return
-                head = header(first, self.limit)
-                payload = decode(head, self._file.read(head.size), self.limit)
+                head = chunk_header(first, self.limit)
+                payload = decode_chunk(head, self._file.read(head.size), self.limit)
                 self._at += HEADER + head.size
                 for record in records_in(payload, head.records):
                     given += 1
@@ -151,6 +151,10 @@ class writer:  # noqa: N801  # beside `reader`
     def __init__(self, file: File, chunk: int = SIZE, compressor: str = "none") -> None:
         if compressor not in COMPRESSORS:
             raise Misuse(f"compressor={compressor!r}: expected one of {', '.join(COMPRESSORS)}")
+        if compressor == "snappy":
+            from launcher.dataset.snappy import check_writable
+
+            check_writable()
         self._file, self.name, self._mine = opened(file, "wb")
         self._size, self._compressor = chunk, COMPRESSORS[compressor]
         self._records: list[bytes] = []
@@ -169,7 +173,7 @@ class writer:  # noqa: N801  # beside `reader`
     def flush(self) -> None:
         """Write what is there as a chunk."""
         if self._records:
-            self._file.write(encode(self._records, self._compressor))
+            self._file.write(encode_chunk(self._records, self._compressor))
             self._records, self._bytes = [], 0
 
     def close(self) -> None:

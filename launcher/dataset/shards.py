@@ -7,7 +7,7 @@ import os
 import queue
 import threading
 
-from launcher.dataset.chunks import LARGEST, LENGTH, NONE, encode
+from launcher.dataset.chunks import LARGEST, LENGTH, NONE, encode_chunk
 from launcher.dataset.problem import DatasetError
 
 TYPE_CHECKING = False
@@ -99,7 +99,7 @@ class Shards:
     def _push(self, shard: Shard) -> None:
         self._check()
         if shard.waiting:
-            data = encode(shard.waiting, NONE) if self._recordio else b"".join(shard.waiting)
+            data = encode_chunk(shard.waiting, NONE) if self._recordio else b"".join(shard.waiting)
             shard.waiting, shard.bytes = [], 0
             self._todo.put((shard, data))
 

@@ -1,17 +1,20 @@
-"""Snappy's framing format, against the package that is installed for it and without any."""
+"""Snappy's framing format, read with and without the package that is installed here, written only with it."""
 
 from __future__ import annotations
 
 import random
 import sys
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from launcher.dataset import snappy
+from launcher.dataset import convert, recordio, snappy
+from launcher.dataset.problem import Misuse
 
+VECTORS = Path(__file__).parents[2] / "vectors" / "recordio"
 LIMIT = 1 << 24
 
 
@@ -27,25 +30,44 @@ def texts() -> list[bytes]:
     return [b"", b"x", words, bytes(200_000), numbers.randbytes(70_000), words[:100] + bytes(range(256)) * 300]
 
 
-def test_the_checksum_is_castagnolis() -> None:
-    assert snappy.crc32c(b"123456789") == 0xE3069283
-
-
-@pytest.mark.usefixtures("alone")
-@pytest.mark.parametrize("data", texts(), ids=range(6))
-def test_without_a_package_what_is_written_is_read_again(data: bytes) -> None:
-    assert snappy.decode(snappy.encode(data), LIMIT) == data
-
-
 @pytest.mark.parametrize("data", texts()[1:], ids=range(5))  # of nothing the package makes nothing
 def test_the_package_and_ours_read_each_other(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     cramjam = pytest.importorskip("cramjam")
     theirs = bytes(cramjam.snappy.compress(data))
-    assert snappy.decode(theirs, LIMIT) == data
-    assert snappy.decode(snappy.encode(data), LIMIT) == data
+    assert snappy.decompress(theirs, LIMIT) == data
+    ours = snappy.compress(data)
+    assert bytes(cramjam.snappy.decompress(ours)) == data
     monkeypatch.setitem(sys.modules, "cramjam", None)
-    assert snappy.decode(theirs, LIMIT) == data
-    assert bytes(cramjam.snappy.decompress(snappy.encode(data))) == data
+    assert snappy.decompress(theirs, LIMIT) == data
+    assert snappy.decompress(ours, LIMIT) == data
+
+
+@pytest.mark.usefixtures("alone")
+def test_without_the_package_the_other_implementations_file_is_read_record_for_record() -> None:
+    with recordio.reader(VECTORS / "snappy.recordio") as found, recordio.reader(VECTORS / "none.recordio") as plain:
+        assert list(found) == list(plain)
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_stream_of_blocks_that_are_not_compressed_is_read() -> None:
+    """As version 0.1.0 wrote them where the package was not installed."""
+    data = texts()[2]
+    blocks = [data[at : at + snappy.BLOCK] for at in range(0, len(data), snappy.BLOCK)]
+    assert snappy.decompress(HEAD + b"".join(frame(1, bytes(4) + block) for block in blocks), LIMIT) == data
+
+
+REFUSED = "cramjam, which is not installed: run pip install cramjam, or choose compressor='gzip' or 'none'"
+
+
+@pytest.mark.usefixtures("alone")
+def test_without_the_package_writing_is_refused_before_a_file_is_there(tmp_path: Path) -> None:
+    with pytest.raises(Misuse, match=REFUSED):
+        recordio.writer(tmp_path / "file", compressor="snappy")
+    with pytest.raises(Misuse, match=REFUSED):
+        convert(str(tmp_path / "out"), lambda: [1, 2], num_shards=2, compressor="snappy")
+    with pytest.raises(Misuse, match=REFUSED):
+        snappy.compress(b"x")
+    assert list(tmp_path.iterdir()) == []
 
 
 HEAD = snappy.START
@@ -67,7 +89,7 @@ def frame(kind: int, data: bytes, size: int | None = None) -> bytes:
     ],
 )
 def test_every_kind_of_tag_is_read(block: bytes, expected: bytes) -> None:
-    assert snappy.decode(HEAD + frame(0, bytes(4) + block), LIMIT) == expected
+    assert snappy.decompress(HEAD + frame(0, bytes(4) + block), LIMIT) == expected
 
 
 @pytest.mark.usefixtures("alone")
@@ -92,11 +114,11 @@ def test_every_kind_of_tag_is_read(block: bytes, expected: bytes) -> None:
 )
 def test_what_a_stream_cannot_be_is_said(stream: bytes, told: str) -> None:
     with pytest.raises(ValueError, match=told):
-        snappy.decode(stream, LIMIT)
+        snappy.decompress(stream, LIMIT)
 
 
 def test_padding_and_frames_to_be_skipped_are_skipped() -> None:
-    assert snappy.decode(HEAD + frame(0xFE, bytes(9)) + frame(0x80, b"x") + frame(1, b"crc!abc"), LIMIT) == b"abc"
+    assert snappy.decompress(HEAD + frame(0xFE, bytes(9)) + frame(0x80, b"x") + frame(1, b"crc!abc"), LIMIT) == b"abc"
 
 
 @pytest.mark.usefixtures("alone")
