@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import time
 from functools import partial
 
 from launcher import contract
 from launcher.dataset.dealing import Dealer
 from launcher.dataset.manifest import Entry, Manifest
-from launcher.dataset.mounts import refuse_no_mount
 from launcher.dataset.problem import DatasetError, Misuse
 from launcher.dataset.ratings import ratings, tables
 from launcher.dataset.shards import Shards
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     Source = Files | Reader
 
+OCTAL = re.compile(r"\\([0-7]{3})")
+
 
 def run(
     asked: Asked,
@@ -40,7 +42,7 @@ def run(
     """Split, unless it is done already, and return the manifest."""
     if environ.get("KUBERNETES_SERVICE_HOST"):
         with open(mounts, encoding="utf-8", errors="surrogateescape") as file:
-            refuse_no_mount(asked.out, file.read())
+            _refuse_no_mount(asked.out, file.read())
     source = _source(asked)
     ground = Ground(asked.out, _origin(asked, source))
     done = ground.standing()
@@ -54,6 +56,18 @@ def run(
                 return made
     telling.end(f"{shown(asked.out)} has been split already: {_described(done)}; nothing is changed")
     return done
+
+
+def _refuse_no_mount(out: str, mounts: str) -> None:
+    """Refuse a directory that is the container's own: what is written there goes with the container."""
+    path = os.path.realpath(out)
+    points = [OCTAL.sub(lambda code: chr(int(code[1], 8)), line.split(" ")[4]) for line in mounts.splitlines()]
+    over = [point for point in points if path == point or path.startswith(point.rstrip("/") + "/")]
+    if not over or max(over, key=len) == "/":
+        raise Misuse(
+            f"OUT_DIR={shown(out)} is on no volume: what is written there goes with this container; "
+            "expected a directory on a volume: mount the claim there, or set OUT_DIR to where it is mounted"
+        )
 
 
 def _source(asked: Asked) -> Source:
