@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from launcher.bridge.failure import DATA, Failure
-from launcher.bridge.fleet_role import Place
+from launcher.bridge.failure import DATA, TrainingFailure
+from launcher.bridge.fleet_role import FleetRole
 
 PREPARED = Path(__file__).resolve().parent / "data" / "prepared"
 LENGTH = 64  # words of a review that are read; all rows are as long
@@ -51,10 +51,10 @@ def data() -> Reviews:
     return Reviews(_part("train.txt", numbers), _part("test.txt", numbers), len(numbers) + UNKNOWN + 1)
 
 
-def train(reviews: Reviews, number: int, place: Place) -> Iterator[dict[str, np.ndarray]]:
+def train(reviews: Reviews, number: int, role: FleetRole) -> Iterator[dict[str, np.ndarray]]:
     """Yield what this trainer learns from in a pass: every pod has all reviews, each trainer takes its share."""
     order = np.random.RandomState(1 + number).permutation(len(reviews.train.label))
-    return reviews.train.batches(order[place.rank :: place.trainers])
+    return reviews.train.batches(order[role.rank :: role.trainers])
 
 
 def test(reviews: Reviews) -> Iterator[dict[str, np.ndarray]]:
@@ -69,7 +69,9 @@ def _part(name: str, numbers: dict[str, int]) -> Part:
         kind, _, text = line.partition("\t")
         known = [numbers.get(word, UNKNOWN) for word in text.split()[:LENGTH]]
         if kind not in ("0", "1") or not known:
-            raise Failure(DATA, f"{PREPARED / name}:{row + 1}: {line[:40]!r}: expected 0 or 1, a tab and words")
+            raise TrainingFailure(
+                DATA, f"{PREPARED / name}:{row + 1}: {line[:40]!r}: expected 0 or 1, a tab and words"
+            )
         words[row, : len(known)] = known
         label[row] = int(kind)
     return Part(words, label)
@@ -79,7 +81,7 @@ def _lines(name: str) -> list[str]:
     try:
         lines = (PREPARED / name).read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError) as error:
-        raise Failure(DATA, f"{error}: data/get_data.sh and then preprocess.sh make it") from None
+        raise TrainingFailure(DATA, f"{error}: data/get_data.sh and then preprocess.sh make it") from None
     if not lines:
-        raise Failure(DATA, f"{PREPARED / name} is empty: data/get_data.sh and then preprocess.sh make it")
+        raise TrainingFailure(DATA, f"{PREPARED / name} is empty: data/get_data.sh and then preprocess.sh make it")
     return lines

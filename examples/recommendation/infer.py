@@ -14,15 +14,15 @@ sys.path.append(str(Path(__file__).resolve().parent.parent.parent))
 
 from launcher.bridge import failure, passes
 from launcher.bridge.engine import Session
-from launcher.bridge.failure import Failure
-from launcher.bridge.fleet_role import Place
+from launcher.bridge.failure import TrainingFailure
+from launcher.bridge.fleet_role import FleetRole
 
 
 def main(words: Sequence[str] | None = None) -> None:
     """Print the movies that the user has not rated in this data, held out or not, best first."""
     given = _parse(words)
     directory = given.directory or _newest(Path("output"))
-    session = Session(Place())
+    session = Session(FleetRole())
     import model
     import numpy as np
     from feeds import Feeds
@@ -30,9 +30,11 @@ def main(words: Sequence[str] | None = None) -> None:
     try:
         data = read(given.data)
     except (BadData, OSError) as error:
-        raise Failure(failure.DATA, f"infer: {error}") from None
+        raise TrainingFailure(failure.DATA, f"infer: {error}") from None
     if given.user not in data.users:
-        raise Failure(failure.DATA, f"infer: {given.data} has no user {given.user}: expected {_some(data.users)}")
+        raise TrainingFailure(
+            failure.DATA, f"infer: {given.data} has no user {given.user}: expected {_some(data.users)}"
+        )
     movies = _unrated(data, given.user)
     if not movies:
         print(f"user {given.user} has rated every movie in {given.data}")
@@ -62,7 +64,7 @@ def _unrated(data: Data, user: int) -> list[int]:
 def _newest(output: Path) -> Path:
     found = sorted(path.parent for path in output.glob(f"pass-*/{passes.DONE}"))
     if not found:
-        raise Failure(failure.DATA, f"infer: {output} has no complete pass: name one with --pass")
+        raise TrainingFailure(failure.DATA, f"infer: {output} has no complete pass: name one with --pass")
     return found[-1]
 
 

@@ -26,21 +26,21 @@ sys.path.append(str(Path(__file__).resolve().parent.parent.parent))
 from launcher import here  # noqa: E402
 from launcher.bridge import failure  # noqa: E402
 from launcher.bridge.engine import Session, hold_finite  # noqa: E402
-from launcher.bridge.failure import Failure  # noqa: E402
-from launcher.bridge.fleet_role import place_of  # noqa: E402
+from launcher.bridge.failure import TrainingFailure  # noqa: E402
+from launcher.bridge.fleet_role import fleet_role  # noqa: E402
 
 
 def main(words: Sequence[str] | None = None) -> None:
     """Serve or train."""
     given = _parse(words)
-    place = place_of(os.environ)
-    session = Session(place, given.output, given.seed)
+    role = fleet_role(os.environ)
+    session = Session(role, given.output, given.seed)
     import model  # needs numpy: a session tells with a sentence where that is missing
     from feeds import Sizes
 
-    if place.serves:
+    if role.serves:
         session.minimize(model.build(session, Sizes()).cost, given.learning_rate)
-        _tell(f"pserver {place.rank} of {len(place.pservers)} at {place.pservers[place.rank]}")
+        _tell(f"pserver {role.rank} of {len(role.pservers)} at {role.pservers[role.rank]}")
         session.serve()
         return
     shard = _shard(given)
@@ -48,10 +48,10 @@ def main(words: Sequence[str] | None = None) -> None:
     session.minimize(network.cost, given.learning_rate)
     start, directory = here.resume()
     session.begin(directory)
-    _tell(f"trainer {place.rank} of {place.trainers}: {len(shard.learned)} ratings, {len(shard.held_out)} held out")
+    _tell(f"trainer {role.rank} of {role.trainers}: {len(shard.learned)} ratings, {len(shard.held_out)} held out")
     for number in range(start, given.passes):
         began = time.monotonic()
-        batches = shard.batches(number, given.batch, place.rank)
+        batches = shard.batches(number, given.batch, role.rank)
         cost = session.learn(number, batches, after=_progress(number), cost=network.error)
         session.together(f"pass-{number}")
         rmse = _rmse(session, network.rating, shard, number)
@@ -79,7 +79,7 @@ def _shard(given: argparse.Namespace) -> Shard:
     try:
         return Shard(given.data)
     except (BadData, OSError) as error:
-        raise Failure(failure.DATA, f"train: {error}") from None
+        raise TrainingFailure(failure.DATA, f"train: {error}") from None
 
 
 def _rmse(session: Session, rating: Tensor, shard: Shard, number: int) -> float:
@@ -90,7 +90,7 @@ def _rmse(session: Session, rating: Tensor, shard: Shard, number: int) -> float:
         squares += float(((guess.clip(1, 5) - feed["rating"]) ** 2).sum())
     here.share("held-out", [squares, len(shard.held_out)])
     here.barrier(f"held-out-{number}")
-    found = [here.get("held-out", rank=rank) for rank in range(session.place.trainers)]
+    found = [here.get("held-out", rank=rank) for rank in range(session.role.trainers)]
     rmse = math.sqrt(sum(each[0] for each in found) / sum(each[1] for each in found))
     hold_finite("the held-out RMSE", rmse, f"after pass {number}")
     return rmse

@@ -11,7 +11,7 @@ from feeds import Shard, Sizes
 
 from launcher.bridge.config import Network
 from launcher.bridge.engine import Session
-from launcher.bridge.fleet_role import Place
+from launcher.bridge.fleet_role import FleetRole
 
 batch_size = 256
 learning_rate = 0.004
@@ -29,9 +29,9 @@ def network(session: Session, shard: Shard | None) -> Network:
     return Network(inputs=model.INPUTS, cost=made.cost, shown=made.error)
 
 
-def train(shard: Shard, number: int, place: Place) -> Iterator[Feed]:
+def train(shard: Shard, number: int, role: FleetRole) -> Iterator[Feed]:
     """Yield a pass over the shard."""
-    return shard.batches(number, batch_size, place.rank)
+    return shard.batches(number, batch_size, role.rank)
 
 
 def test(shard: Shard) -> Iterator[Feed]:

@@ -10,7 +10,7 @@ from ratings import FORMS, BadData, Data, Rating
 # In a checkout the launcher's package is two directories up; an image has it on PYTHONPATH.
 sys.path.append(str(Path(__file__).resolve().parent.parent.parent))
 
-from launcher.dataset.problem import Misuse
+from launcher.dataset.problem import DatasetMisuse
 from launcher.dataset.ratings import World
 
 
@@ -19,7 +19,7 @@ def make(users: int, movies: int, ratings: int, seed: int) -> Data:
     form, world = FORMS["MovieLens-1M"], World(users, movies, seed)
     try:
         found = [Rating(user, movie, float(score)) for user, movie, score in world.ratings(ratings)]
-    except Misuse as error:
+    except DatasetMisuse as error:
         raise BadData(str(error)) from None
     about = [line.split("::") for line in (*world.users, *world.movies)]
     return Data(

@@ -22,8 +22,8 @@ sys.path.append(str(Path(__file__).resolve().parent.parent.parent))
 
 from launcher import here, job
 from launcher.bridge import failure
-from launcher.bridge.failure import Failure
-from launcher.bridge.fleet_role import place_of
+from launcher.bridge.failure import TrainingFailure
+from launcher.bridge.fleet_role import fleet_role
 from launcher.dataset import DatasetError, dist_reader
 
 Rows = Any  # numpy's, which submitting does without
@@ -53,7 +53,7 @@ def main(words: Sequence[str] | None = None) -> None:
     try:
         told = described().submit(replace=given.replace)
     except job.JobError as error:
-        raise Failure(1, str(error)) from None
+        raise TrainingFailure(1, str(error)) from None
     print(f"{told['name']} is submitted to namespace {told['namespace']}; paddlectl logs -f {told['name']} shows it")
 
 
@@ -61,23 +61,23 @@ def train(given: argparse.Namespace) -> None:
     """Be a pserver, or a trainer of this one's lines."""
     from launcher.bridge.engine import Session
 
-    place = place_of(os.environ)
-    session = Session(place, given.output)
+    role = fleet_role(os.environ)
+    session = Session(role, given.output)
     import model  # needs numpy: a session tells with a sentence where that is missing
 
     network = model.build(session)
     session.minimize(network.cost, given.learning_rate)
-    if place.serves:
-        print(f"pserver {place.rank} of {len(place.pservers)}", flush=True)
+    if role.serves:
+        print(f"pserver {role.rank} of {len(role.pservers)}", flush=True)
         session.serve()
         return
     lines = _lines(given.data / grams.GRAMS)
     start, directory = here.resume()
     session.begin(directory)
-    print(f"trainer {place.rank} of {place.trainers}: {len(lines)} lines", flush=True)
+    print(f"trainer {role.rank} of {role.trainers}: {len(lines)} lines", flush=True)
     for number in range(start, given.passes):
         began = time.monotonic()
-        cost = session.learn(number, _batches(lines, given.batch, seed=1000 * number + place.rank))
+        cost = session.learn(number, _batches(lines, given.batch, seed=1000 * number + role.rank))
         session.together(f"pass-{number}")
         here.progress(pass_=number, cost=cost)
         print(f" Pass={number} AvgCost={cost:.4f} seconds={time.monotonic() - began:.1f}", flush=True)
@@ -106,9 +106,11 @@ def _lines(path: Path) -> Rows:
     try:
         rows = list(dist_reader(str(path), here.trainers(), here.rank())())
     except (DatasetError, OSError) as error:
-        raise Failure(failure.DATA, f"train: {error}: expected what prepare.py makes") from None
+        raise TrainingFailure(failure.DATA, f"train: {error}: expected what prepare.py makes") from None
     if not rows or any(len(row) != grams.WINDOW or not 0 <= max(row) < grams.WORDS for row in rows):
-        raise Failure(failure.DATA, f"train: {path}: expected lines of {grams.WINDOW} numbers below {grams.WORDS}")
+        raise TrainingFailure(
+            failure.DATA, f"train: {path}: expected lines of {grams.WINDOW} numbers below {grams.WORDS}"
+        )
     return np.array(rows, "int64")
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from launcher.bridge import failure
 from launcher.bridge.native import VERSION
 from launcher.bridge.v1 import flags, pserver, trainer
-from launcher.bridge.v1.log import Log
+from launcher.bridge.v1.log import V1Log
 
 USAGE = """\
 usage: paddle train --config=FILE [--save_dir=DIR] [--num_passes=N] ...     trains, alone in this process
@@ -21,11 +21,11 @@ paddle train --config=./trainer_config.py --save_dir=./output --num_passes=5
 paddle pserver --port=7164 & paddle train --config=./trainer_config.py --local=0 --port=7164 --save_dir=./output
 
 Several trainers meet by their launcher: start_paddle says all this to them. What a config has to be stands in the
-launcher's docs/bridge.md. Flags, with what they are otherwise:
+launcher's docs/bridge.md. Flags, with their defaults:
 
 """
 ABOUT = f"PaddlePaddle {VERSION}'s parameter servers behind the v1 command line, with_gpu: OFF\n"
-COMMANDS = {"pserver": pserver.serve, "train": trainer.train}
+COMMANDS = {"pserver": pserver.run_pserver, "train": trainer.train}
 
 
 def main() -> int:
@@ -35,24 +35,24 @@ def main() -> int:
         sys.stdout.write(ABOUT)
         return 0
     if command == "help" or {"-h", "--help"} & {command, *words}:
-        sys.stdout.write(usage())
+        sys.stdout.write(flags_usage())
         return 0
     if command not in COMMANDS:
-        sys.stderr.write(f"paddle {command}: expected paddle {' or paddle '.join(COMMANDS)}\n\n{usage()}")
+        sys.stderr.write(f"paddle {command}: expected paddle {' or paddle '.join(COMMANDS)}\n\n{flags_usage()}")
         return failure.SETTINGS
-    log = Log()
+    log = V1Log()
     log.tell(f"commandline:  paddle {' '.join(sys.argv[1:])}")
-    return failure.code_of(partial(run, command, words, log))
+    return failure.code_of(partial(run_command, command, words, log))
 
 
-def run(command: str, words: list[str], log: Log) -> None:
+def run_command(command: str, words: list[str], log: V1Log) -> None:
     """Run a command with the flags that the words say."""
-    COMMANDS[command](flags.parse(words), log)
+    COMMANDS[command](flags.parse_flags(words), log)
 
 
-def usage() -> str:
+def flags_usage() -> str:
     """Return what `paddle --help` says."""
-    told = (f"  --{field.name}={_shown(field.default)}\n" for field in fields(flags.Flags))
+    told = (f"  --{field.name}={_shown(field.default)}\n" for field in fields(flags.V1Flags))
     return USAGE + "".join(told)
 
 

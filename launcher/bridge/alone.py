@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from launcher.bridge import native, parts, passes
-from launcher.bridge.failure import DATA, Failure
+from launcher.bridge.failure import DATA, TrainingFailure
 from launcher.bridge.native import Untyped
 
 
@@ -50,11 +50,13 @@ class Alone:
         """Take these values, arrays by their parameters' names; some may be of no use here, but none may lack."""
         for name in self._names():
             if name not in values:
-                raise Failure(DATA, f"{name} was not saved: it was another network, or another way to train it")
+                raise TrainingFailure(
+                    DATA, f"{name} was not saved: it was another network, or another way to train it"
+                )
             value = values[name]
             if value.shape != self._array(name).shape:
                 shapes = f"{value.shape}, here it is {self._array(name).shape}"
-                raise Failure(DATA, f"{name} has the shape {shapes}: it was saved by another network")
+                raise TrainingFailure(DATA, f"{name} has the shape {shapes}: it was saved by another network")
             self._tensor(name).set(value, self._paddle.CPUPlace())
 
     def _names(self) -> list[str]:

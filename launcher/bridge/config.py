@@ -4,7 +4,7 @@
     learning_rate = 1e-3             # optional
     def data(): ...                  # optional: called once, in trainers only; the others are handed what it returns
     def network(session, data): ...  # returns a Network; data is None in a pserver: no layer's shape may depend on it
-    def train(data, number, place):  # yields the feeds of a pass for this trainer: dicts of arrays by input
+    def train(data, number, role):  # yields the feeds of a pass for this trainer: dicts of arrays by input
     def test(data): ...              # optional: yields held-out feeds
 
 It is executed with its own directory first on sys.path. What it does wrong is told with its file,
@@ -23,8 +23,8 @@ from types import ModuleType
 from typing import Any
 
 from launcher import here
-from launcher.bridge.failure import DATA, SETTINGS, Failure
-from launcher.bridge.fleet_role import Place
+from launcher.bridge.failure import DATA, SETTINGS, TrainingFailure
+from launcher.bridge.fleet_role import FleetRole
 from launcher.bridge.network import Network as Network  # where configs import it from
 from launcher.bridge.network import Untyped, feed_problem, kind, network_problems
 
@@ -35,7 +35,7 @@ END: Any = object()  # of the feeds: None may be one of them, and is refused
 
 
 @dataclass(frozen=True)
-class Config:
+class ConfigFile:
     """A config, executed and found to have all that it needs."""
 
     path: Path
@@ -61,18 +61,18 @@ class Config:
         with self._blamed("network", SETTINGS):
             made = self.said["network"](session, data)
         if not isinstance(made, Network):
-            raise Failure(
+            raise TrainingFailure(
                 SETTINGS,
                 f"{self.path}: network() returned {kind(made)}: expected a launcher.bridge.config.Network",
             )
         wrong = network_problems(made)
         if wrong:
-            raise Failure(SETTINGS, "\n".join(f"{self.path}: network(): {each}" for each in wrong))
+            raise TrainingFailure(SETTINGS, "\n".join(f"{self.path}: network(): {each}" for each in wrong))
         return made
 
-    def train(self, data: Untyped, number: int, place: Place, network: Network) -> Iterator[Mapping[str, Any]]:
+    def train(self, data: Untyped, number: int, role: FleetRole, network: Network) -> Iterator[Mapping[str, Any]]:
         """Yield the feeds of a pass, each of them one that this network can be fed."""
-        return self._feeds("train", network, lambda: self.said["train"](data, number, place))
+        return self._feeds("train", network, lambda: self.said["train"](data, number, role))
 
     def test(self, data: Untyped, network: Network) -> Iterator[Mapping[str, Any]]:
         """Yield the held-out feeds, none without `test`."""
@@ -90,7 +90,7 @@ class Config:
                 return
             wrong = feed_problem(feed, network.inputs)
             if wrong:
-                raise Failure(DATA, f"{self.path}: {name}() yielded {wrong}")
+                raise TrainingFailure(DATA, f"{self.path}: {name}() yielded {wrong}")
             yield feed
 
     @contextmanager
@@ -99,13 +99,13 @@ class Config:
             yield
 
 
-def load(path: Path) -> Config:
+def load(path: Path) -> ConfigFile:
     """Execute a config and return it; whatever it lacks is told at once."""
     path = path.absolute()
     try:
         text = path.read_bytes()
     except OSError as error:
-        raise Failure(SETTINGS, f"the config {path} cannot be read: {error.strerror}") from None
+        raise TrainingFailure(SETTINGS, f"the config {path} cannot be read: {error.strerror}") from None
     module = ModuleType(NAME)
     module.__file__ = str(path)
     sys.modules[NAME] = module  # dataclasses look there
@@ -114,8 +114,8 @@ def load(path: Path) -> Config:
         exec(compile(text, str(path), "exec"), module.__dict__)  # noqa: S102  # a config is a program
     wrong = _problems(vars(module))
     if wrong:
-        raise Failure(SETTINGS, "\n".join(f"{path}: {each}" for each in wrong))
-    return Config(path, vars(module))
+        raise TrainingFailure(SETTINGS, "\n".join(f"{path}: {each}" for each in wrong))
+    return ConfigFile(path, vars(module))
 
 
 def _problems(said: Mapping[str, Any]) -> list[str]:
@@ -137,13 +137,13 @@ def _blamed(path: Path, what: str, code: int) -> Iterator[None]:
     """Turn whatever a config raises into a sentence with its file and line."""
     try:
         yield
-    except (Failure, here.GenerationEnded):
+    except (TrainingFailure, here.GenerationEnded):
         raise
     except SyntaxError as error:
         where = f"{error.filename or path}:{error.lineno or 0}"
-        raise Failure(code, f"{where}: {what}this is no Python: {error.msg}") from None
+        raise TrainingFailure(code, f"{where}: {what}this is no Python: {error.msg}") from None
     except (Exception, SystemExit) as error:  # a config that exits would end this with 0
-        raise Failure(code, f"{_where(error, path)}: {what}{type(error).__name__}: {error}") from None
+        raise TrainingFailure(code, f"{_where(error, path)}: {what}{type(error).__name__}: {error}") from None
 
 
 def _where(error: BaseException, path: Path) -> str:

@@ -1,10 +1,10 @@
 """Training with or without parameter servers, in the order in which nothing is lost and nobody is left waiting.
 
-    session = Session(place, output)            # every process, pservers too: they need the same network
+    session = Session(role, output)            # every process, pservers too: they need the same network
     ...                                         # the network: large tables by session.embedding, layers by Paddle;
                                                 # no layer's shape may depend on the data
     session.minimize(cost, learning_rate)
-    if place.serves:
+    if role.serves:
         session.serve()
         return
     session.begin(directory)                    # goes on from a pass's directory, or from the beginning
@@ -27,8 +27,8 @@ from typing import Any
 from launcher import here
 from launcher.bridge import native, parts, passes
 from launcher.bridge.alone import Alone
-from launcher.bridge.failure import DATA, SETTINGS, Failure
-from launcher.bridge.fleet_role import Place
+from launcher.bridge.failure import DATA, SETTINGS, TrainingFailure
+from launcher.bridge.fleet_role import FleetRole
 from launcher.bridge.native import Untyped
 from launcher.bridge.servers import Servers
 from launcher.contract import OUTPUT
@@ -45,21 +45,26 @@ def _nobody(_directory: Path, _facts: Mapping[str, Any]) -> None:
 def hold_finite(what: str, number: float, when: str) -> None:
     """Refuse to go on with what has become infinite, or no number at all."""
     if not math.isfinite(number):
-        raise Failure(DATA, f"{what} is {number} {when}: is the learning rate too high?")
+        raise TrainingFailure(DATA, f"{what} is {number} {when}: is the learning rate too high?")
 
 
 class Session:
     """One training of one process, from its network to its end."""
 
-    def __init__(self, place: Place, output: str = OUTPUT, seed: int = 1) -> None:
-        self.place = place
-        self._output = Path(output).absolute() if place.alone or place.serves else passes.safe(output)
-        self.parameters = Alone() if place.alone else Servers(place)
+    def __init__(self, role: FleetRole, output: str = OUTPUT, seed: int = 1) -> None:
+        self.role = role
+        self._output = Path(output).absolute() if role.alone or role.serves else passes.safe(output)
+        self.parameters = Alone() if role.alone else Servers(role)
         self.paddle = native.paddle()
         self._numpy = native.module("numpy")
         self.paddle.seed(seed)
         self._executor = self.paddle.static.Executor(self.paddle.CPUPlace())
         self._forward: dict[tuple[str, ...], Any] = {}
+
+    @property
+    def place(self) -> FleetRole:
+        """The role, by its name in 0.1.0, whose examples stand on users' volumes."""
+        return self.role
 
     def embedding(self, ids: Untyped, rows: int, dim: int, name: str | None = None, spread: float = 0.05) -> Untyped:
         """Return a column of vectors for ids of any number of columns, as [-1, columns, dim].
@@ -86,22 +91,22 @@ class Session:
 
     def begin(self, directory: str | None) -> None:
         """Bring the first weights or those of a complete pass, before anybody trains."""
-        facts = dict(passes.read(Path(directory))) if directory else {}
+        facts = dict(passes.read_pass(Path(directory))) if directory else {}
         self._executor.run(self.paddle.static.default_startup_program())
-        if self.place.leads:
+        if self.role.leads:
             self.parameters.connect()
             if directory:
                 self.parameters.load(Path(directory), facts)
         here.barrier("begin")  # who met the pservers earlier would train against zeros
-        if not self.place.leads:
+        if not self.role.leads:
             self.parameters.connect()
         here.barrier("ready")
 
     def open(self, directory: str) -> None:
         """Take a pass's parameters in order to predict alone, whoever has saved them."""
         if isinstance(self.parameters, Servers):
-            raise Failure(SETTINGS, f"{directory} can only be opened by a process without pservers")
-        facts = passes.read(Path(directory))
+            raise TrainingFailure(SETTINGS, f"{directory} can only be opened by a process without pservers")
+        facts = passes.read_pass(Path(directory))
         self._executor.run(self.paddle.static.default_startup_program())
         self.parameters.fill(parts.parameters(Path(directory), facts))
 
@@ -128,7 +133,7 @@ class Session:
             total, samples = total + mean * size, samples + size
             after(batch, size, mean, *others)
         if not samples:
-            raise Failure(DATA, f"trainer {self.place.rank} has no batch in pass {number}: its data is empty")
+            raise TrainingFailure(DATA, f"trainer {self.role.rank} has no batch in pass {number}: its data is empty")
         return total / samples
 
     def _step(self, feed: Mapping[str, Any], wanted: Sequence[Untyped]) -> list[float]:
@@ -165,7 +170,7 @@ class Session:
 
     def save(self, number: int, beside: Callable[[Path, Mapping[str, Any]], None] = _nobody) -> None:
         """Save a pass, complete with `done`, once all trainers are here; `beside` may add files of its own."""
-        if self.place.leads:
+        if self.role.leads:
             for name, values in self.held():  # the last batch may have ruined them, and no cost tells
                 hold_finite(name, float(abs(values).max()), f"after pass {number}")
 
@@ -174,12 +179,12 @@ class Session:
                 beside(directory, facts)
                 return facts
 
-            passes.write(self._output, number, fill)
+            passes.write_pass(self._output, number, fill)
         here.barrier(f"saved-{number}")
 
     def finish(self) -> None:
         """End with all the others: the pservers last, and by one trainer alone."""
         self.together("trained")
-        self.parameters.end(self.place.leads)
+        self.parameters.end(self.role.leads)
         here.barrier("stopped")
         self.parameters.leave()

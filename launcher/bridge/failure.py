@@ -20,7 +20,7 @@ ENDED = Code.JOIN  # the gang's doing; the launcher knows why, and whether anoth
 SETTINGS = Code.SETTINGS
 
 
-class Failure(Exception):
+class TrainingFailure(Exception):
     """Training cannot go on; the sentence names what was expected."""
 
     def __init__(self, code: int, sentence: str) -> None:
@@ -28,11 +28,14 @@ class Failure(Exception):
         self.code = code
 
 
+Failure = TrainingFailure  # its name in 0.1.0, whose examples stand on users' volumes
+
+
 def code_of(program: Callable[[], None]) -> int:
     """Run a program and return its exit code, after telling what stopped it."""
     try:
         program()
-    except Failure as failure:
+    except TrainingFailure as failure:
         sys.stderr.write(f"{failure}\n")
         return failure.code
     except here.GenerationEnded as ended:

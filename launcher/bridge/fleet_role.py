@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from launcher.bridge.failure import SETTINGS, Failure
+from launcher.bridge.failure import SETTINGS, TrainingFailure
 
 ENDPOINT = re.compile(r"[A-Za-z0-9.-]+:\d{1,5}")
 # What the fleet runtime of the launcher sets, and what is missing where another one was chosen.
@@ -23,7 +23,7 @@ QUIET = {
 
 
 @dataclass(frozen=True)
-class Place:
+class FleetRole:
     """A pserver or a trainer, its rank among those, and all pservers' endpoints; none where one trains alone."""
 
     serves: bool = False
@@ -56,44 +56,50 @@ class Place:
         }
 
 
-def place_of(environ: Mapping[str, str]) -> Place:
+def fleet_role(environ: Mapping[str, str]) -> FleetRole:
     """Return the place that the environment tells of; nothing told is training alone."""
     trainers = _number(environ, "PADDLE_TRAINERS_NUM" if environ.get(SERVERS) else "TRAINERS", default="1")
     if not environ.get(SERVERS):
         if trainers > 1 or environ.get("TRAINING_ROLE", "TRAINER") != "TRAINER":
-            raise Failure(
+            raise TrainingFailure(
                 SETTINGS,
                 f"{SERVERS} is not set, and this is one process of several: each would train alone; "
                 "under the launcher LAUNCHER_RUNTIME=fleet sets it",
             )
-        return Place()
+        return FleetRole()
     pservers = tuple(environ[SERVERS].split(","))
     for each in pservers:
         if not ENDPOINT.fullmatch(each):
-            raise Failure(SETTINGS, f"{SERVERS} has {each!r}: expected address:port; Paddle 2.6.2 knows no IPv6")
+            raise TrainingFailure(
+                SETTINGS, f"{SERVERS} has {each!r}: expected address:port; Paddle 2.6.2 knows no IPv6"
+            )
     serves = _serves(environ)
     rank = _own(environ, pservers) if serves else _number(environ, "PADDLE_TRAINER_ID")
     if not serves and rank >= trainers:
-        raise Failure(SETTINGS, f"PADDLE_TRAINER_ID is {rank}: expected 0 to {trainers - 1} by PADDLE_TRAINERS_NUM")
-    return Place(serves=serves, rank=rank, trainers=trainers, pservers=pservers)
+        raise TrainingFailure(
+            SETTINGS, f"PADDLE_TRAINER_ID is {rank}: expected 0 to {trainers - 1} by PADDLE_TRAINERS_NUM"
+        )
+    return FleetRole(serves=serves, rank=rank, trainers=trainers, pservers=pservers)
 
 
 def _serves(environ: Mapping[str, str]) -> bool:
     role = environ.get("TRAINING_ROLE", "")
     if role not in ("PSERVER", "TRAINER"):
-        raise Failure(SETTINGS, f"TRAINING_ROLE is {role!r}: expected PSERVER or TRAINER")
+        raise TrainingFailure(SETTINGS, f"TRAINING_ROLE is {role!r}: expected PSERVER or TRAINER")
     return role == "PSERVER"
 
 
 def _own(environ: Mapping[str, str], pservers: tuple[str, ...]) -> int:
     own = f"{environ.get('POD_IP', '')}:{environ.get('PADDLE_PORT', '')}"
     if own not in pservers:
-        raise Failure(SETTINGS, f"POD_IP:PADDLE_PORT is {own}: expected one of {SERVERS}={','.join(pservers)}")
+        raise TrainingFailure(
+            SETTINGS, f"POD_IP:PADDLE_PORT is {own}: expected one of {SERVERS}={','.join(pservers)}"
+        )
     return pservers.index(own)
 
 
 def _number(environ: Mapping[str, str], name: str, default: str = "") -> int:
     text = environ.get(name) or default
     if not (text.isdecimal() and len(text) < 7):
-        raise Failure(SETTINGS, f"{name} is {text!r}: expected a whole number")
+        raise TrainingFailure(SETTINGS, f"{name} is {text!r}: expected a whole number")
     return int(text)

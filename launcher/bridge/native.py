@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from launcher.bridge.failure import CANNOT_START, Failure
+from launcher.bridge.failure import CANNOT_START, TrainingFailure
 from launcher.bridge.fleet_role import QUIET
 
 Untyped = Any  # Paddle has no types
@@ -31,7 +31,7 @@ def module(name: str) -> Untyped:
             warnings.simplefilter("ignore")
             return importlib.import_module(name)
     except ImportError as error:
-        raise Failure(
+        raise TrainingFailure(
             CANNOT_START,
             f"{name} cannot be imported: {error}; expected what `pip install 'paddle-launcher[paddle]'` "
             f"installs, for Python 3.8 to 3.12 (this is {sys.version.split()[0]})",
@@ -42,7 +42,7 @@ def paddle() -> Untyped:
     """Return Paddle, for static graphs."""
     found = module("paddle")
     if found.__version__ != VERSION:
-        raise Failure(CANNOT_START, f"this is paddlepaddle {found.__version__}: expected {VERSION}")
+        raise TrainingFailure(CANNOT_START, f"this is paddlepaddle {found.__version__}: expected {VERSION}")
     found.disable_signal_handler()  # a program that is told to end would write a page of C++ into its log
     found.enable_static()
     return found

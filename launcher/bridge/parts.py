@@ -14,7 +14,7 @@ from typing import Any
 from zipfile import BadZipFile
 
 from launcher.bridge import native
-from launcher.bridge.failure import DATA, Failure
+from launcher.bridge.failure import DATA, TrainingFailure
 
 ALONE = "parameters.npz"  # what a training without pservers writes
 FIRST = 6
@@ -49,7 +49,7 @@ def _divided(numbers: list[float], variables: list[tuple[str, list[int]]], where
     for name, shape in variables:
         end = begin + int(numpy.prod(shape))
         if end > len(numbers):
-            raise Failure(DATA, f"{where}: {len(numbers)} numbers: expected {end} or more, up to {name}")
+            raise TrainingFailure(DATA, f"{where}: {len(numbers)} numbers: expected {end} or more, up to {name}")
         values[name] = numpy.array(numbers[begin:end], "float32").reshape(shape)
         begin = end
     return values
@@ -59,7 +59,7 @@ def vectors(table: Path, dim: int) -> Iterator[tuple[int, list[float]]]:
     """Yield each id and its vector."""
     for where, words in _lines(table):
         if len(words) < OTHERS + dim - 1:
-            raise Failure(DATA, f"{where}: {len(words)} numbers: expected those of a vector of {dim}")
+            raise TrainingFailure(DATA, f"{where}: {len(words)} numbers: expected those of a vector of {dim}")
         vector = [words[FIRST], *words[OTHERS : OTHERS + dim - 1]]
         yield int(words[0]), [float(word) for word in vector]
 
@@ -69,7 +69,7 @@ def dense(table: Path) -> list[float]:
     return [float(words[0]) for _, words in _lines(table)]
 
 
-def check(directory: Path) -> None:
+def check_parts(directory: Path) -> None:
     """Read every part of a pass to its end: a pserver that cannot read one goes on without it, and says nothing."""
     for path in sorted(directory.glob("*/part-*")):
         with _readable(path), gzip.open(path) as part:
@@ -90,4 +90,6 @@ def _readable(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, EOFError, ValueError, zlib.error, BadZipFile) as error:
-        raise Failure(DATA, f"{path} cannot be read: {error}: remove this pass, or go on from another") from None
+        raise TrainingFailure(
+            DATA, f"{path} cannot be read: {error}: remove this pass, or go on from another"
+        ) from None

@@ -15,9 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from launcher.bridge.failure import DATA, SETTINGS, STORAGE, Failure
+from launcher.bridge.failure import DATA, SETTINGS, STORAGE, TrainingFailure
 from launcher.contract import DONE_FILE, is_plain, pass_directory
 
+DONE = DONE_FILE  # the name that examples/recommendation/infer.py reads
 SAVING = ".saving-"
 # What another machine has written may be seen later than its word that it has: NFS caches a listing up to a minute.
 PATIENCE = 65.0
@@ -28,7 +29,7 @@ def safe(directory: str) -> Path:
     """Return the absolute path of a directory that Paddle may be told."""
     path = Path(os.path.abspath(directory))  # noqa: PTH100  # a link is to stay in it: every pod may have its own
     if not is_plain(str(path)):
-        raise Failure(
+        raise TrainingFailure(
             SETTINGS,
             f"{str(path)!r}: Paddle passes this name to bash: expected no characters but letters, digits, '_', '.', "
             "'/' and '-'",
@@ -36,12 +37,7 @@ def safe(directory: str) -> Path:
     return path
 
 
-def name_of(number: int) -> str:
-    """Return the name of a pass's directory."""
-    return pass_directory(number)
-
-
-def write(output: Path, number: int, fill: Callable[[Path], Mapping[str, Any]]) -> Path:
+def write_pass(output: Path, number: int, fill: Callable[[Path], Mapping[str, Any]]) -> Path:
     """Let a pass be written and return its directory, which has its name only once all is in it, `done` last.
 
     `fill` writes into it and returns what `done` is to say besides.
@@ -49,43 +45,44 @@ def write(output: Path, number: int, fill: Callable[[Path], Mapping[str, Any]]) 
     try:
         return _written(output, number, fill)
     except OSError as error:
-        raise Failure(STORAGE, f"{output}: pass {number} could not be saved: {error}") from None
+        raise TrainingFailure(STORAGE, f"{output}: pass {number} could not be saved: {error}") from None
 
 
 def _written(output: Path, number: int, fill: Callable[[Path], Mapping[str, Any]]) -> Path:
     output.mkdir(parents=True, exist_ok=True)
     for left in output.glob(f"{SAVING}*"):
         shutil.rmtree(left, ignore_errors=True)
-    directory = output / f"{SAVING}{name_of(number)}-{secrets.token_hex(4)}"  # nobody's left-over writes into it
+    # A random end: a process that an earlier save left behind cannot write into this one.
+    directory = output / f"{SAVING}{pass_directory(number)}-{secrets.token_hex(4)}"
     directory.mkdir()
     done = {"pass": number, **fill(directory), "files": sizes(directory)}
     _sync(directory / f"{DONE_FILE}.new", json.dumps(done, indent=1))
     (directory / f"{DONE_FILE}.new").rename(directory / DONE_FILE)
-    named = output / name_of(number)
+    named = output / pass_directory(number)
     if named.exists():  # of an earlier try: it is trained over
-        named.rename(output / f"{SAVING}{name_of(number)}-old-{secrets.token_hex(4)}")
+        named.rename(output / f"{SAVING}{pass_directory(number)}-old-{secrets.token_hex(4)}")
     directory.rename(named)
     for left in output.glob(f"{SAVING}*"):
         shutil.rmtree(left, ignore_errors=True)
     return named
 
 
-def read(directory: Path) -> Mapping[str, Any]:
+def read_pass(directory: Path) -> Mapping[str, Any]:
     """Return what a complete pass says of itself; a torn one is refused."""
     try:
         facts = json.loads((directory / DONE_FILE).read_text())
         named = dict(facts["files"])
     except OSError as error:
-        raise Failure(DATA, f"{directory} is no complete pass: {DONE_FILE}: {error.strerror}") from None
+        raise TrainingFailure(DATA, f"{directory} is no complete pass: {DONE_FILE}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError):
-        raise Failure(
+        raise TrainingFailure(
             DATA, f"{directory / DONE_FILE} names no files: this pass was not saved by this program"
         ) from None
     found = sizes(directory)
     for name, size in named.items():
         if found.get(name) != size:
             has = "is missing" if name not in found else f"has {found[name]} bytes"
-            raise Failure(DATA, f"{directory} is torn: {name} {has}, {DONE_FILE} says {size}")
+            raise TrainingFailure(DATA, f"{directory} is torn: {name} {has}, {DONE_FILE} says {size}")
     return dict(facts)
 
 
@@ -94,7 +91,7 @@ def check_same(directory: Path, facts: Mapping[str, Any], mine: Mapping[str, Any
     for what, own in mine.items():
         if facts.get(what) != own:
             said = f"{directory} was made with {what} {facts.get(what)!r}, this gang has {own!r}"
-            raise Failure(SETTINGS, f"{said}: only as many pservers of the same network can load parameters")
+            raise TrainingFailure(SETTINGS, f"{said}: only as many pservers of the same network can load parameters")
 
 
 def sizes(directory: Path) -> dict[str, int]:
@@ -103,7 +100,7 @@ def sizes(directory: Path) -> dict[str, int]:
     return {str(path.relative_to(directory)): path.stat().st_size for path in files if path != directory / DONE_FILE}
 
 
-def lacking(directory: Path, expected: Mapping[str, int]) -> Sequence[str]:
+def lacking_parts(directory: Path, expected: Mapping[str, int]) -> Sequence[str]:
     """Return a phrase for each table's directory that has not as many part files as expected, none of them empty."""
     found = {name: _parts(directory / name) for name in expected}
     return [f"{name} has {found[name]} of {count} files" for name, count in expected.items() if found[name] != count]
@@ -116,9 +113,9 @@ def _parts(table: Path) -> int:
 def await_files(directory: Path, expected: Mapping[str, int], patience: float = PATIENCE) -> None:
     """Wait until what the pservers have written is seen here too."""
     deadline = time.monotonic() + patience
-    while lack := lacking(directory, expected):
+    while lack := lacking_parts(directory, expected):
         if time.monotonic() > deadline:
-            raise Failure(
+            raise TrainingFailure(
                 STORAGE,
                 f"{directory}: {', '.join(lack)}, {patience:g} s after the pservers said that it is saved: is there "
                 "room on the volume, and is it the same one, at the same path, in every pserver's pod?",

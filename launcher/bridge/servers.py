@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from launcher.bridge import native, parts, passes
-from launcher.bridge.failure import CANNOT_START, SETTINGS, STORAGE, Failure
-from launcher.bridge.fleet_role import Place
+from launcher.bridge.failure import CANNOT_START, SETTINGS, STORAGE, TrainingFailure
+from launcher.bridge.fleet_role import FleetRole
 from launcher.bridge.native import Untyped
 
 SHARDS = 12  # at least; of 1,000, the default, each pass takes five times as long
@@ -32,9 +32,9 @@ CLIENT = (
 class Servers:
     """What a network needs of its parameters, where pservers hold them."""
 
-    def __init__(self, place: Place) -> None:
-        os.environ.update(place.environment())
-        self._place = place
+    def __init__(self, role: FleetRole) -> None:
+        os.environ.update(role.environment())
+        self._role = role
         self._paddle = native.paddle()
         self._numpy = native.module("numpy")
         self._fleet = native.module("paddle.distributed.fleet")
@@ -48,7 +48,7 @@ class Servers:
     @property
     def shards(self) -> int:
         """The files of a sparse table: as many on each pserver, since one without any dies of SIGFPE in a load."""
-        count = len(self._place.pservers)
+        count = len(self._role.pservers)
         return count * -(-SHARDS // count)
 
     def embedding(self, ids: Untyped, rows: int, dim: int, attributes: Untyped) -> Untyped:
@@ -76,7 +76,7 @@ class Servers:
 
     def serve(self) -> None:
         """Serve until trainer 0 says that all is done."""
-        endpoint = self._place.pservers[self._place.rank]
+        endpoint = self._role.pservers[self._role.rank]
         check_port(endpoint)
         with native.quiet():
             self._fleet.init_server()
@@ -115,14 +115,14 @@ class Servers:
     def load(self, directory: Path, facts: Mapping[str, Any]) -> None:
         """Let the pservers read what as many of them have written."""
         passes.check_same(directory, facts, self._facts())
-        parts.check(directory)
+        parts.check_parts(directory)
         self._runtime._worker.load_model(str(passes.safe(str(directory))), 0)
         self.pull()
         scope = self._paddle.static.global_scope()
         for name, value in parts.parameters(directory, facts, sparse=False).items():
             held = self._numpy.array(scope.find_var(name).get_tensor())
             if not self._numpy.allclose(held, value, rtol=1e-4, atol=1e-6):
-                raise Failure(
+                raise TrainingFailure(
                     STORAGE,
                     f"{directory}: the pservers have another {name} than it says, after loading it: is it the same "
                     "volume, at the same path, in every pserver's pod?",
@@ -132,7 +132,7 @@ class Servers:
         """End the pservers, from one trainer alone."""
         if leads:
             self._runtime._worker.stop_server()
-            for endpoint in self._place.pservers:
+            for endpoint in self._role.pservers:
                 _await_close(endpoint)
 
     def leave(self) -> None:
@@ -142,7 +142,7 @@ class Servers:
 
     def _facts(self) -> dict[str, Any]:
         tables = {f"{context.table_id():03}": self._described(context) for context in self._sent.values()}
-        return {"pservers": len(self._place.pservers), "shards": self.shards, "tables": tables}
+        return {"pservers": len(self._role.pservers), "shards": self.shards, "tables": tables}
 
     def _described(self, context: Untyped) -> dict[str, Any]:
         """Return what has to be known of a table in order to read it, in words of JSON."""
@@ -156,7 +156,7 @@ class Servers:
     def _expected(self) -> dict[str, int]:
         """Return how many files each table has."""
         return {
-            f"{context.table_id():03}": self.shards if context.is_sparse() else len(self._place.pservers)
+            f"{context.table_id():03}": self.shards if context.is_sparse() else len(self._role.pservers)
             for context in self._sent.values()
         }
 
@@ -167,7 +167,7 @@ def _check_dense(directory: Path, tables: Mapping[str, Any]) -> None:
         if "dense" in told:
             mine, theirs = sum(math.prod(shape) for _, shape in told["dense"]), len(parts.dense(directory / table))
             if mine != theirs:
-                raise Failure(
+                raise TrainingFailure(
                     SETTINGS,
                     f"the pservers hold {theirs} numbers of the layers, the trainers have {mine}: every process has "
                     "to build the same network, whatever data it sees",
@@ -192,4 +192,4 @@ def check_port(endpoint: str) -> None:
     try:
         socket.create_server((host, int(port))).close()
     except OSError as error:
-        raise Failure(CANNOT_START, f"a pserver cannot listen on {endpoint}: {error.strerror}") from None
+        raise TrainingFailure(CANNOT_START, f"a pserver cannot listen on {endpoint}: {error.strerror}") from None

@@ -9,25 +9,25 @@ import threading
 import traceback
 
 from launcher.contract import Code
-from launcher.dataset.arguments import Asked, asked
+from launcher.dataset.arguments import SplitOptions, split_options
 from launcher.dataset.problem import DatasetError
-from launcher.dataset.progress import Telling
-from launcher.dataset.splitting import raise_files, run, sentence
+from launcher.dataset.progress import SplitProgress
+from launcher.dataset.splitting import raise_files, refusal_sentence, split_into_shards
 
 
 def main() -> int:
     """Split as the command line and the environment say, and return the exit code."""
     try:
-        order = asked(sys.argv[1:], os.environ)
+        options = split_options(sys.argv[1:], os.environ)
     except DatasetError as error:
         print(f"launcher.dataset: {error}", file=sys.stderr)
         return error.code
-    telling = Telling(sys.stderr)
+    progress = SplitProgress(sys.stderr)
     codes: list[int] = []
-    work = threading.Thread(target=lambda: codes.append(_work(order, telling)), daemon=True)
+    work = threading.Thread(target=lambda: codes.append(_work(options, progress)), daemon=True)
 
     def stop(number: int, _: object) -> None:
-        telling.end(f"stopped after {telling.line()}; started again, it goes on")
+        progress.end(f"stopped after {progress.line()}; started again, it goes on")
         os._exit(128 + number)  # a thread that waits for a volume cannot be ended otherwise
 
     # As process 1 of a container there is no default: what is not caught is dropped.
@@ -38,15 +38,15 @@ def main() -> int:
     return codes[0]
 
 
-def _work(order: Asked, telling: Telling) -> int:
+def _work(options: SplitOptions, progress: SplitProgress) -> int:
     try:
-        raise_files(order.shards)
-        run(order, os.environ, telling)
+        raise_files(options.shards)
+        split_into_shards(options, os.environ, progress)
     except DatasetError as error:
-        telling.end(f"launcher.dataset: {error}")
+        progress.end(f"launcher.dataset: {error}")
         return error.code
     except OSError as error:
-        telling.end(f"launcher.dataset: {sentence(error, order.out)}")
+        progress.end(f"launcher.dataset: {refusal_sentence(error, options.out)}")
         return Code.SHARD
     except BaseException:
         traceback.print_exc()

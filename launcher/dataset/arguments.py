@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 
-from launcher.dataset.problem import Misuse
+from launcher.dataset.problem import DatasetMisuse
 from launcher.dataset.ratings import SAMPLES
 from launcher.text import shown
 
@@ -22,7 +22,7 @@ SPLIT = """Split data into shards, one for each trainer, with a manifest of thei
 Without an input, ratings to try training with are written. Started again, it goes on where it was."""
 
 
-class Asked:
+class SplitOptions:
     """What is asked for, checked."""
 
     def __init__(self, given: argparse.Namespace) -> None:
@@ -40,30 +40,32 @@ class Asked:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise Misuse(f"{message}; {self.prog} --help says more")
+        raise DatasetMisuse(f"{message}; {self.prog} --help says more")
 
 
-def asked(words: Sequence[str], environ: Mapping[str, str]) -> Asked:
-    """Return what these words and this environment ask for, or raise a Misuse that says what is wrong."""
+def split_options(words: Sequence[str], environ: Mapping[str, str]) -> SplitOptions:
+    """Return what these words and this environment ask for, or raise a DatasetMisuse that says what is wrong."""
     given = _parser().parse_args(words)
     given.out = given.out or environ.get("OUT_DIR")
     if not given.out:
-        raise Misuse("OUT_DIR is not set: expected the job's directory on the volume, JOB_PATH/JOB_NAME (or --out)")
+        raise DatasetMisuse(
+            "OUT_DIR is not set: expected the job's directory on the volume, JOB_PATH/JOB_NAME (or --out)"
+        )
     given.config_dir = given.config_dir or environ.get("TRAIN_CONFIG_DIR") or "quick_start"
     if any(part in ("", ".", "..") for part in given.config_dir.split("/")):
-        raise Misuse(f"TRAIN_CONFIG_DIR={shown(given.config_dir)}: expected a directory below OUT_DIR")
+        raise DatasetMisuse(f"TRAIN_CONFIG_DIR={shown(given.config_dir)}: expected a directory below OUT_DIR")
     if given.reader and given.inputs:
-        raise Misuse(f"--reader {given.reader} and files: expected one of them")
+        raise DatasetMisuse(f"--reader {given.reader} and files: expected one of them")
     given.shards = _count("--shards", given.shards, "SPLIT_COUNT", environ)
     given.samples = _whole("--samples", given.samples)
-    return Asked(given)
+    return SplitOptions(given)
 
 
 def _count(flag: str, given: str | None, variable: str, environ: Mapping[str, str]) -> int:
     if given is not None:
         return _whole(flag, given)
     if not environ.get(variable):
-        raise Misuse(f"{variable} is not set: expected the number of shards, one for each trainer (or {flag})")
+        raise DatasetMisuse(f"{variable} is not set: expected the number of shards, one for each trainer (or {flag})")
     return _whole(variable, environ[variable])
 
 
@@ -73,9 +75,9 @@ def _whole(name: str, text: str) -> int:
     except ValueError:
         number = 0
     if number < 1:
-        raise Misuse(f"{name}={shown(text)}: expected a whole number, 1 or more")
+        raise DatasetMisuse(f"{name}={shown(text)}: expected a whole number, 1 or more")
     if name != "--samples" and number > MOST:
-        raise Misuse(f"{name}={number}: expected at most {MOST}")
+        raise DatasetMisuse(f"{name}={number}: expected at most {MOST}")
     return number
 
 

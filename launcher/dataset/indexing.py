@@ -26,15 +26,15 @@ class Chunk:
 
 def index(file: File, limit: int = LIMIT) -> Sequence[Chunk]:
     """Return where each chunk is, made by hopping from header to header."""
-    opened_file, name, mine = opened(file, "rb")
+    handle, name, mine = opened_file(file, "rb")
     found: list[Chunk] = []
     first = at = 0
     try:
-        end = opened_file.seek(0, 2)
+        end = handle.seek(0, 2)
         while at < end:
-            opened_file.seek(at)
+            handle.seek(at)
             try:
-                head = chunk_header(opened_file.read(HEADER), limit)
+                head = chunk_header(handle.read(HEADER), limit)
                 if at + HEADER + head.size > end:
                     raise ValueError(f"the file ends in a chunk, after {end - at - HEADER} of {head.size} bytes")
             except ValueError as damage:
@@ -43,11 +43,11 @@ def index(file: File, limit: int = LIMIT) -> Sequence[Chunk]:
             first, at = first + head.records, found[-1].end
     finally:
         if mine:
-            opened_file.close()
+            handle.close()
     return found
 
 
-def opened(file: File, mode: str) -> tuple[BinaryIO, str, bool]:
+def opened_file(file: File, mode: str) -> tuple[BinaryIO, str, bool]:
     """Return an open file, its name for messages, and whether it was opened here."""
     if hasattr(file, "read" if mode == "rb" else "write"):
         return file, shown(getattr(file, "name", "the file")), False  # type: ignore[return-value]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def line_of(record: object) -> bytes:
+def record_line(record: object) -> bytes:
     """Return a record as a line without its end: text as it is, several values with commas between them."""
     if isinstance(record, bytes):
         line = record

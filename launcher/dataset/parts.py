@@ -6,7 +6,7 @@ import os
 import re
 from contextlib import suppress
 
-from launcher.dataset.problem import Misuse
+from launcher.dataset.problem import DatasetMisuse
 from launcher.text import shown
 
 TYPE_CHECKING = False
@@ -38,7 +38,7 @@ class Parts:
         stale = sorted(name for name in os.listdir(self.directory or ".") if ours(name) and name not in names)
         if stale:
             where = os.path.join(self.directory, stale[0])
-            raise Misuse(
+            raise DatasetMisuse(
                 f"{shown(where)} is of an earlier run with more or other files, {len(stale)} in all: they would be "
                 "read as part of this one; expected none: remove them, or choose another name"
             )
@@ -64,7 +64,7 @@ def numbered(suffix: str) -> str:
     """Return a suffix that holds one number's field, as %05d, or refuse it."""
     fields = [field for field in FIELD.findall(suffix) if field != "%%"]
     if len(fields) != 1 or "%" in FIELD.sub("", suffix) or FIELD.search(os.path.dirname(suffix)):
-        raise Misuse(
+        raise DatasetMisuse(
             f"suffix={suffix!r}: expected one field for the file's number in its name, as in 'train-%05d.pickle'"
         )
     return suffix
@@ -84,5 +84,5 @@ def pattern(suffix: str) -> Callable[[str], bool]:
 def positive(name: str, number: int) -> int:
     """Return a whole number of 1 or more, or refuse it."""
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-        raise Misuse(f"{name}={number!r}: expected a whole number, 1 or more")
+        raise DatasetMisuse(f"{name}={number!r}: expected a whole number, 1 or more")
     return number

@@ -14,10 +14,13 @@ class DatasetError(ValueError):
     code = Code.DATA
 
 
-class Misuse(DatasetError):
+class DatasetMisuse(DatasetError):
     """What was asked for cannot be right."""
 
     code = Code.SETTINGS
+
+
+Misuse = DatasetMisuse  # its name in 0.1.0, whose examples stand on users' volumes
 
 
 class Damaged(DatasetError):

@@ -13,7 +13,7 @@ EVERY, REDRAWN = 5.0, 0.1
 WIDTH = 30
 
 
-class Telling:
+class SplitProgress:
     """Tells a stream; `whole` is the size of the input, 0 where nobody knows."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:

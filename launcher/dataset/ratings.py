@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 
-from launcher.dataset.problem import Misuse
+from launcher.dataset.problem import DatasetMisuse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class World:
     def ratings(self, count: int) -> Iterator[tuple[int, int, int]]:
         """Yield users, movies and scores, all counted from 1; nobody rates a movie twice."""
         if min(len(self.users), len(self.movies), count) < 1 or count * FULL > len(self.users) * len(self.movies):
-            raise Misuse(
+            raise DatasetMisuse(
                 f"{count} ratings by {len(self.users)} users of {len(self.movies)} movies: "
                 "expected a quarter of the pairs at most"
             )

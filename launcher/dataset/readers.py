@@ -8,7 +8,7 @@ import pickle
 
 from launcher.dataset import recordio
 from launcher.dataset.lines import values_of
-from launcher.dataset.problem import DatasetError, Misuse
+from launcher.dataset.problem import DatasetError, DatasetMisuse
 from launcher.text import shown
 
 TYPE_CHECKING = False
@@ -33,8 +33,8 @@ def cluster_files_reader(
 ) -> Reader:
     """Return a reader of this trainer's files: of those that match, in order, every `trainer_count`-th."""
     if not callable(loader):
-        raise Misuse(f"loader={loader!r}: expected a function that takes an open file and returns its records")
-    count, number = _seat(trainer_count, trainer_id, train_id)
+        raise DatasetMisuse(f"loader={loader!r}: expected a function that takes an open file and returns its records")
+    count, number = _trainer(trainer_count, trainer_id, train_id)
 
     def reader() -> Iterator[Any]:
         for path in _matching(files_pattern)[number::count]:
@@ -54,7 +54,7 @@ def recordio_reader(
     errors: str = "raise",
 ) -> Reader:
     """Return a reader of the records in this trainer's RecordIO files."""
-    count, number = _seat(parallelism, trainer_id, train_id)
+    count, number = _trainer(parallelism, trainer_id, train_id)
 
     def reader() -> Iterator[Any]:
         for path in _matching(filepath)[number::count]:
@@ -74,7 +74,7 @@ def dist_reader(
     cell: Callable[[str], Any] = int,
 ) -> Reader:
     """Return a reader of this trainer's lines of a file, each a tuple of values that `cell` makes."""
-    count, number = _seat(trainers, trainer_id, train_id)
+    count, number = _trainer(trainers, trainer_id, train_id)
 
     def dist_reader_creator() -> Iterator[tuple[Any, ...]]:
         with open(filename, encoding="utf-8", errors="surrogateescape", newline="\n") as file:
@@ -96,7 +96,7 @@ def gen_train_list(
 
     They are looked for as `part-*` in the directory and in the one of its name with `_test` behind.
     """
-    count, number = _seat(
+    count, number = _trainer(
         _written(root, "trainer_count", COUNT),
         _written(root, "trainer_id", NUMBER),
     )
@@ -133,20 +133,20 @@ def _written(root: str, name: str, variables: tuple[str, ...]) -> int | None:
         raise DatasetError(f"{os.path.join(root, name)}: expected one whole number in it") from None
 
 
-def _seat(count: int | None, number: int | None, other: int | None = None) -> tuple[int, int]:
+def _trainer(count: int | None, number: int | None, other: int | None = None) -> tuple[int, int]:
     """Return how many trainers there are and this one's number; `other` is the number under its other name."""
     if number is not None and other is not None and number != other:
-        raise Misuse(f"trainer_id={number} and train_id={other}: two names of one thing; expected one of them")
-    count = _said("trainer_count", count, COUNT, 1)
-    number = _said("trainer_id", other if number is None else number, NUMBER, 0)
+        raise DatasetMisuse(f"trainer_id={number} and train_id={other}: two names of one thing; expected one of them")
+    count = _given_or_set("trainer_count", count, COUNT, 1)
+    number = _given_or_set("trainer_id", other if number is None else number, NUMBER, 0)
     if count < 1:
-        raise Misuse(f"trainer_count={count}: expected 1 or more")
+        raise DatasetMisuse(f"trainer_count={count}: expected 1 or more")
     if not 0 <= number < count:
-        raise Misuse(f"trainer_id={number} of trainer_count={count}: expected 0 to {count - 1}")
+        raise DatasetMisuse(f"trainer_id={number} of trainer_count={count}: expected 0 to {count - 1}")
     return count, number
 
 
-def _said(name: str, given: int | None, variables: tuple[str, ...], default: int) -> int:
+def _given_or_set(name: str, given: int | None, variables: tuple[str, ...], default: int) -> int:
     if given is not None:
         return _integer(name, given)
     for variable in variables:
@@ -161,5 +161,5 @@ def _integer(name: str, given: object) -> int:
     except (TypeError, ValueError):
         number = None
     if number is None or (number != given and not isinstance(given, str)):
-        raise Misuse(f"{name}={given!r}: expected a whole number")
+        raise DatasetMisuse(f"{name}={given!r}: expected a whole number")
     return int(number)

@@ -17,8 +17,8 @@ from launcher.dataset.chunks import (
     encode_chunk,
     records_in,
 )
-from launcher.dataset.indexing import index, opened
-from launcher.dataset.problem import Damaged, DamagedWarning, Misuse
+from launcher.dataset.indexing import index, opened_file
+from launcher.dataset.problem import Damaged, DamagedWarning, DatasetMisuse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,10 +49,12 @@ class reader:  # noqa: N801  # the seeds' own name
 
     def __init__(self, file: File, errors: str = "raise", limit: int = LIMIT) -> None:
         if errors not in ("raise", "skip"):
-            raise Misuse(f"errors={errors!r}: expected 'raise', to refuse a damaged file, or 'skip', to pass over it")
+            raise DatasetMisuse(
+                f"errors={errors!r}: expected 'raise', to refuse a damaged file, or 'skip', to pass over it"
+            )
         self.errors, self.limit = errors, limit
         self.lost = Lost()
-        self._file, self.name, self._mine = opened(file, "rb")
+        self._file, self.name, self._mine = opened_file(file, "rb")
         self._at = self._file.tell() if self._file.seekable() else 0  # where the next chunk begins
         self._records: Iterator[bytes] = iter(())
         self._refused: Damaged | None = None
@@ -77,7 +79,7 @@ class reader:  # noqa: N801  # the seeds' own name
     def seek(self, record: int) -> None:
         """Go to the record of this number, from 0; the chunks before it are passed by their headers alone."""
         if record < 0:
-            raise Misuse(f"seek({record}): expected the number of a record, from 0")
+            raise DatasetMisuse(f"seek({record}): expected the number of a record, from 0")
         first = at = 0
         for chunk in index(self._file, limit=self.limit):
             if record < chunk.first + chunk.records:
@@ -150,12 +152,12 @@ class writer:  # noqa: N801  # beside `reader`
 
     def __init__(self, file: File, chunk: int = SIZE, compressor: str = "none") -> None:
         if compressor not in COMPRESSORS:
-            raise Misuse(f"compressor={compressor!r}: expected one of {', '.join(COMPRESSORS)}")
+            raise DatasetMisuse(f"compressor={compressor!r}: expected one of {', '.join(COMPRESSORS)}")
         if compressor == "snappy":
             from launcher.dataset.snappy import check_writable
 
             check_writable()
-        self._file, self.name, self._mine = opened(file, "wb")
+        self._file, self.name, self._mine = opened_file(file, "wb")
         self._size, self._compressor = chunk, COMPRESSORS[compressor]
         self._records: list[bytes] = []
         self._bytes = 0
@@ -163,7 +165,7 @@ class writer:  # noqa: N801  # beside `reader`
     def write(self, record: bytes) -> None:
         """Add a record."""
         if len(record) > LARGEST:
-            raise Misuse(f"{self.name}: a record of {len(record)} bytes: expected at most {LARGEST}")
+            raise DatasetMisuse(f"{self.name}: a record of {len(record)} bytes: expected at most {LARGEST}")
         # As the published writer does it, which counts the records' bytes without their lengths.
         if self._bytes + len(record) > self._size or len(self._records) * 4 >= LIMIT // 2:
             self.flush()

@@ -22,7 +22,7 @@ LONGEST = 64 << 20  # bytes of a line
 GZIP = b"\x1f\x8b"
 
 
-def lines(raw: FileIO, at: int, path: str) -> Batches:
+def text_records(raw: FileIO, at: int, path: str) -> Batches:
     """Yield lines from a byte of the text on, and which byte comes behind them; gzip is seen by itself."""
     text = _text(raw, path)
     text.seek(at)

@@ -19,7 +19,7 @@ PENDING = 32 << 20  # bytes that wait to be written, of all shards together
 QUEUED = 8
 
 
-class Shard:
+class ShardFile:
     """One file that is being written."""
 
     def __init__(self, path: str, size: int) -> None:
@@ -43,19 +43,19 @@ class Shard:
         self.size += len(data)
 
 
-class Shards:
+class ShardFiles:
     """All of them, each a file of lines or of RecordIO chunks."""
 
     def __init__(self, directory: str, sizes: Sequence[int], *, recordio: bool) -> None:
         self._recordio = recordio
         self._large = max(4096, min(BLOCK, PENDING // len(sizes)))
-        self._todo: queue.Queue[tuple[Shard, bytes] | None] = queue.Queue(QUEUED)
+        self._todo: queue.Queue[tuple[ShardFile, bytes] | None] = queue.Queue(QUEUED)
         self._failure: OSError | None = None
-        self.all: list[Shard] = []
+        self.all: list[ShardFile] = []
         self._thread = threading.Thread(target=self._work, daemon=True)
         try:
             for number, size in enumerate(sizes):
-                self.all.append(Shard(path_in(directory, number), size))
+                self.all.append(ShardFile(path_in(directory, number), size))
         except BaseException:
             self._close()
             raise
@@ -90,13 +90,13 @@ class Shards:
         self._thread.join()
         self._close()
 
-    def _wait(self, shard: Shard, data: bytes, size: int) -> None:
+    def _wait(self, shard: ShardFile, data: bytes, size: int) -> None:
         shard.waiting.append(data)
         shard.bytes += size
         if shard.bytes >= self._large:
             self._push(shard)
 
-    def _push(self, shard: Shard) -> None:
+    def _push(self, shard: ShardFile) -> None:
         self._check()
         if shard.waiting:
             data = encode_chunk(shard.waiting, NONE) if self._recordio else b"".join(shard.waiting)

@@ -6,7 +6,7 @@ No I/O here. Reading is written by hand because a training program's Python has 
 
 from __future__ import annotations
 
-from launcher.dataset.problem import Misuse
+from launcher.dataset.problem import DatasetMisuse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _fast() -> Callable[[bytes], bytes] | None:
 def _package_to_write() -> Any:  # noqa: ANN401  # as below
     package = _package()
     if package is None:
-        raise Misuse(
+        raise DatasetMisuse(
             "compressor='snappy': snappy is written by the package cramjam, which is not installed: "
             "run pip install cramjam, or choose compressor='gzip' or 'none'"
         )

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from itertools import islice
 
 from launcher.dataset.chunks import MAGIC
-from launcher.dataset.lines import line_of
-from launcher.dataset.problem import DatasetError, Misuse
-from launcher.dataset.records import batched, chunked, decoded, lines
+from launcher.dataset.lines import record_line
+from launcher.dataset.problem import DatasetError, DatasetMisuse
+from launcher.dataset.records import batched, chunked, decoded, text_records
 from launcher.text import shown
 
 TYPE_CHECKING = False
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
-class Files:
+class FileSource:
     """Records of files, one file after the other: the lines of text, or those of RecordIO as they are."""
 
     def __init__(self, patterns: Iterable[str], *, pickled: bool) -> None:
@@ -67,11 +67,11 @@ class Files:
             offset = 0
 
     def _lines(self, raw: FileIO, offset: int, path: str) -> Iterator[tuple[list[bytes], int]]:
-        for found, behind in lines(raw, offset, path):
+        for found, behind in text_records(raw, offset, path):
             yield [pickle.dumps(decoded(line)) for line in found] if self._pickled else found, behind
 
 
-class Reader:
+class ReaderSource:
     """What a reader in Python gives; it must give the same each time for a later start to go on."""
 
     whole = 0
@@ -79,7 +79,7 @@ class Reader:
 
     def __init__(self, reader: Callable[[], Any], about: object, *, pickled: bool) -> None:
         self._reader, self._about = reader, about
-        self._encode: Callable[[Any], bytes] = pickle.dumps if pickled else line_of
+        self._encode: Callable[[Any], bytes] = pickle.dumps if pickled else record_line
 
     def about(self) -> object:
         """Return what the records depend on, as far as can be known."""
@@ -103,15 +103,15 @@ def named(spec: str) -> Callable[[], Any]:
 
     module, _, name = spec.partition(":")
     if not module or module.startswith("."):
-        raise Misuse(f"--reader {spec}: expected module:function, importable from here")
+        raise DatasetMisuse(f"--reader {spec}: expected module:function, importable from here")
     with _its_faults(f"--reader {spec}: the module"):
         try:
             room = import_module(module)
         except ImportError as error:
-            raise Misuse(f"--reader {spec}: {error}; expected module:function, importable from here") from None
+            raise DatasetMisuse(f"--reader {spec}: {error}; expected module:function, importable from here") from None
         found = getattr(room, name, None)
     if not callable(found):
-        raise Misuse(f"--reader {spec}: expected a function of {module}, which gives the records or a reader")
+        raise DatasetMisuse(f"--reader {spec}: expected a function of {module}, which gives the records or a reader")
     return found  # type: ignore[no-any-return]
 
 
@@ -146,21 +146,23 @@ def _each_once(paths: Iterable[str]) -> Iterator[str]:
         file = info.st_dev, info.st_ino
         if file in names:
             also = "" if names[file] == path else f", also as {shown(names[file])}"
-            raise Misuse(f"{shown(path)} is an input twice{also}: its records would be, too; expected each file once")
+            raise DatasetMisuse(
+                f"{shown(path)} is an input twice{also}: its records would be, too; expected each file once"
+            )
         names[file] = path
         yield path
 
 
 def _signs(path: str, pickled: bool) -> tuple[int, int, bool]:
     if os.path.isdir(path):
-        raise Misuse(f"{shown(path)} is no file: expected files, as {shown(os.path.join(path, '*'))} would be")
+        raise DatasetMisuse(f"{shown(path)} is no file: expected files, as {shown(os.path.join(path, '*'))} would be")
     with _naming(path), _opened(path) as raw:
         info = os.fstat(raw.fileno())
         if not stat.S_ISREG(info.st_mode):
-            raise Misuse(f"{shown(path)} is no file: expected a plain file, or one packed by gzip")
+            raise DatasetMisuse(f"{shown(path)} is no file: expected a plain file, or one packed by gzip")
         is_recordio = raw.read(len(MAGIC)) == MAGIC
         if is_recordio and not pickled:
-            raise Misuse(f"{shown(path)} is RecordIO, which has no lines: expected text, or --format recordio")
+            raise DatasetMisuse(f"{shown(path)} is RecordIO, which has no lines: expected text, or --format recordio")
         return info.st_size, info.st_mtime_ns, is_recordio
 
 

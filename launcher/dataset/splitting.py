@@ -1,4 +1,4 @@
-"""One split, from what is asked for to shards with a manifest: the same end, however often it is started."""
+"""One split, from what is options for to shards with a manifest: the same end, however often it is started."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from functools import partial
 from launcher import contract
 from launcher.dataset.dealing import Dealer
 from launcher.dataset.manifest import Entry, Manifest
-from launcher.dataset.problem import DatasetError, Misuse
+from launcher.dataset.problem import DatasetError, DatasetMisuse
 from launcher.dataset.ratings import ratings, tables
-from launcher.dataset.shards import Shards
-from launcher.dataset.sources import Files, Reader, named
-from launcher.dataset.workspace import Ground, State, place_of
+from launcher.dataset.shards import ShardFiles
+from launcher.dataset.sources import FileSource, ReaderSource, named
+from launcher.dataset.workspace import SplitState, SplitWorkspace, shard_path
 from launcher.text import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from launcher.dataset.arguments import Asked
-    from launcher.dataset.progress import Telling
+    from launcher.dataset.arguments import SplitOptions
+    from launcher.dataset.progress import SplitProgress
 
-    Source = Files | Reader
+    Source = FileSource | ReaderSource
 
 OCTAL = re.compile(r"\\([0-7]{3})")
 
 
-def run(
-    asked: Asked,
+def split_into_shards(
+    options: SplitOptions,
     environ: Mapping[str, str],
-    telling: Telling,
+    progress: SplitProgress,
     *,
     mounts: str = "/proc/self/mountinfo",
     clock: Callable[[], float] = time.monotonic,
@@ -42,19 +42,19 @@ def run(
     """Split, unless it is done already, and return the manifest."""
     if environ.get("KUBERNETES_SERVICE_HOST"):
         with open(mounts, encoding="utf-8", errors="surrogateescape") as file:
-            _refuse_no_mount(asked.out, file.read())
-    source = _source(asked)
-    ground = Ground(asked.out, _origin(asked, source))
-    done = ground.standing()
+            _refuse_no_mount(options.out, file.read())
+    source = _source(options)
+    workspace = SplitWorkspace(options.out, _origin(options, source))
+    done = workspace.standing()
     if not done:
-        with ground.held():
-            done = ground.standing()  # once more: another start of this Job may have come first
+        with workspace.held():
+            done = workspace.standing()  # once more: another start of this Job may have come first
             if not done:
-                made = ground.placing() or _deal(asked, source, ground, telling, clock)
-                ground.place(made, (contract.OUTPUT, asked.config_dir), _beside(asked))
-                telling.end(f"{shown(asked.out)} has {_described(made)}")
+                made = workspace.placing() or _deal(options, source, workspace, progress, clock)
+                workspace.place(made, (contract.OUTPUT, options.config_dir), _beside(options))
+                progress.end(f"{shown(options.out)} has {_described(made)}")
                 return made
-    telling.end(f"{shown(asked.out)} has been split already: {_described(done)}; nothing is changed")
+    progress.end(f"{shown(options.out)} has been split already: {_described(done)}; nothing is changed")
     return done
 
 
@@ -64,76 +64,88 @@ def _refuse_no_mount(out: str, mounts: str) -> None:
     points = [OCTAL.sub(lambda code: chr(int(code[1], 8)), line.split(" ")[4]) for line in mounts.splitlines()]
     over = [point for point in points if path == point or path.startswith(point.rstrip("/") + "/")]
     if not over or max(over, key=len) == "/":
-        raise Misuse(
+        raise DatasetMisuse(
             f"OUT_DIR={shown(out)} is on no volume: what is written there goes with this container; "
             "expected a directory on a volume: mount the claim there, or set OUT_DIR to where it is mounted"
         )
 
 
-def _source(asked: Asked) -> Source:
-    if asked.inputs:
-        return Files(asked.inputs, pickled=asked.recordio)
-    if asked.reader:
-        return Reader(named(asked.reader), ["reader", asked.reader], pickled=asked.recordio)
-    return Reader(partial(ratings, asked.samples), ["ratings", asked.samples], pickled=asked.recordio)
+def _source(options: SplitOptions) -> Source:
+    if options.inputs:
+        return FileSource(options.inputs, pickled=options.recordio)
+    if options.reader:
+        return ReaderSource(named(options.reader), ["reader", options.reader], pickled=options.recordio)
+    return ReaderSource(partial(ratings, options.samples), ["ratings", options.samples], pickled=options.recordio)
 
 
-def _beside(asked: Asked) -> Mapping[str, str]:
+def _beside(options: SplitOptions) -> Mapping[str, str]:
     """Return what the example's ratings need besides: a launcher lays it under each shard."""
-    if asked.inputs or asked.reader:
+    if options.inputs or options.reader:
         return {}
-    return {f"{asked.config_dir}/{contract.DATA}/{name}": text for name, text in tables(asked.samples).items()}
+    return {f"{options.config_dir}/{contract.DATA}/{name}": text for name, text in tables(options.samples).items()}
 
 
-def _origin(asked: Asked, source: Source) -> str:
-    facts = [asked.shards, asked.layout, asked.recordio, asked.by_bytes, source.about()]
+def _origin(options: SplitOptions, source: Source) -> str:
+    facts = [options.shards, options.layout, options.recordio, options.by_bytes, source.about()]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
 
-def _deal(asked: Asked, source: Source, ground: Ground, telling: Telling, clock: Callable[[], float]) -> Manifest:
+def _deal(
+    options: SplitOptions,
+    source: Source,
+    workspace: SplitWorkspace,
+    progress: SplitProgress,
+    clock: Callable[[], float],
+) -> Manifest:
     try:
-        return _dealt(asked, source, ground, telling, clock)
+        return _dealt(options, source, workspace, progress, clock)
     except DatasetError:
-        ground.forget()  # what is wrong with the data does not become right by going on
+        workspace.forget()  # what is wrong with the data does not become right by going on
         raise
 
 
-def _dealt(asked: Asked, source: Source, ground: Ground, telling: Telling, clock: Callable[[], float]) -> Manifest:
-    state = ground.state() or State((0, 0), [(0, 0, 0)] * asked.shards)
+def _dealt(
+    options: SplitOptions,
+    source: Source,
+    workspace: SplitWorkspace,
+    progress: SplitProgress,
+    clock: Callable[[], float],
+) -> Manifest:
+    state = workspace.state() or SplitState((0, 0), [(0, 0, 0)] * options.shards)
     given = [(records, size) for _, records, size in state.shards]
-    dealer = Dealer(asked.shards, by_bytes=asked.by_bytes, given=given)
+    dealer = Dealer(options.shards, by_bytes=options.by_bytes, given=given)
     if any(records for records, _ in given):
-        telling.end(f"going on after {sum(dealer.records)} records")
-    shards = Shards(ground.work, [size for size, *_ in state.shards], recordio=asked.recordio)
-    due = clock() + asked.every
+        progress.end(f"going on after {sum(dealer.records)} records")
+    shards = ShardFiles(workspace.work, [size for size, *_ in state.shards], recordio=options.recordio)
+    due = clock() + options.every
     try:
         for batch, position in source.batches(state.position):
             for number, records in dealer.deal(batch):
                 shards.add(number, records)
-            telling.at(source.done, source.whole, sum(dealer.records))
+            progress.at(source.done, source.whole, sum(dealer.records))
             if clock() >= due:
                 shards.settle()
                 sizes = [shard.size for shard in shards.all]
-                ground.keep(State(position, [*zip(sizes, dealer.records, dealer.bytes)]))  # noqa: B905  # Python 3.8
-                due = clock() + asked.every
-        _refuse_too_few(asked, dealer)
+                workspace.keep(SplitState(position, [*zip(sizes, dealer.records, dealer.bytes)]))  # noqa: B905  # Python 3.8
+                due = clock() + options.every
+        _refuse_too_few(options, dealer)
         shards.settle()
     finally:
         shards.close()
     files = [
-        Entry(place_of(asked.layout, number), shard.size, shard.digest.hexdigest(), dealer.records[number])
+        Entry(shard_path(options.layout, number), shard.size, shard.digest.hexdigest(), dealer.records[number])
         for number, shard in enumerate(shards.all)
     ]
-    return Manifest(ground.origin, asked.shards, files)
+    return Manifest(workspace.origin, options.shards, files)
 
 
-def _refuse_too_few(asked: Asked, dealer: Dealer) -> None:
+def _refuse_too_few(options: SplitOptions, dealer: Dealer) -> None:
     found = sum(dealer.records)
     if not found:
         raise DatasetError("the input has no records: expected one or more; nothing is written")
     if min(dealer.records) == 0:
-        raise Misuse(
-            f"SPLIT_COUNT={asked.shards}: the input has {found} records, fewer than that; nothing is written"
+        raise DatasetMisuse(
+            f"SPLIT_COUNT={options.shards}: the input has {found} records, fewer than that; nothing is written"
         )
 
 
@@ -152,12 +164,14 @@ def raise_files(wanted: int) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = wanted + 64
     if 0 <= hard < needed:
-        raise Misuse(f"SPLIT_COUNT={wanted}: only {hard} files may be open here; expected at most {hard - 64} shards")
+        raise DatasetMisuse(
+            f"SPLIT_COUNT={wanted}: only {hard} files may be open here; expected at most {hard - 64} shards"
+        )
     if 0 <= soft < needed:
         resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
 
-def sentence(error: OSError, out: str) -> str:
+def refusal_sentence(error: OSError, out: str) -> str:
     """Return what the system refused, and what to do."""
     reason = os.strerror(error.errno) if error.errno else str(error)
     where = error.filename if isinstance(error.filename, str) else out

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 
 from launcher.contract import DATA, MANIFEST
 from launcher.dataset import manifest
-from launcher.dataset.problem import DatasetError, Misuse
+from launcher.dataset.problem import DatasetError, DatasetMisuse
 from launcher.dataset.shards import path_in
 from launcher.text import shown
 
@@ -31,7 +31,7 @@ UNLOCKED = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
 STATE, PLACING, LOCK = "state.json", "placing.json", "lock"
 
 
-class State:
+class SplitState:
     """How far a split is: the position behind what is dealt, and for each shard size, records and bytes dealt."""
 
     __slots__ = ("position", "shards")
@@ -40,12 +40,12 @@ class State:
         self.position, self.shards = position, list(shards)
 
 
-def place_of(layout: str, shard: int) -> str:
+def shard_path(layout: str, shard: int) -> str:
     """Return a shard's file; its number is in its name, so that one rank can have several shards."""
     return f"{LAYOUTS[layout].format(shard)}/part-{shard:05d}"
 
 
-class Ground:
+class SplitWorkspace:
     """The directory, and what a split keeps there of itself."""
 
     def __init__(self, out: str, origin: str) -> None:
@@ -66,7 +66,7 @@ class Ground:
         except DatasetError as error:
             raise DatasetError(f"{shown(path)}: {error}; expected a split's: move it away") from None
         if found.origin != self.origin:
-            raise Misuse(
+            raise DatasetMisuse(
                 f"{shown(self.out)} holds the shards of another split, or of inputs that have changed since, "
                 f"{found.shards} shards with {found.records} records: expected an empty directory; move them away"
             )
@@ -85,7 +85,9 @@ class Ground:
         except OSError as error:
             if error.errno not in UNLOCKED:
                 os.close(self._lock)
-                raise Misuse(f"{shown(self.out)}: another split is at work there: expected it to end first") from None
+                raise DatasetMisuse(
+                    f"{shown(self.out)}: another split is at work there: expected it to end first"
+                ) from None
         try:
             yield
         finally:
@@ -97,12 +99,12 @@ class Ground:
                 with suppress(OSError):  # only where they are empty
                     os.rmdir(path)
 
-    def state(self) -> State | None:
+    def state(self) -> SplitState | None:
         """Return how far an earlier start of the same split came, and forget any other's."""
         found = self._load(STATE)
         try:
             at, offset = found["position"]
-            state = State((int(at), int(offset)), [(int(a), int(b), int(c)) for a, b, c in found["shards"]])
+            state = SplitState((int(at), int(offset)), [(int(a), int(b), int(c)) for a, b, c in found["shards"]])
             sizes = [size for size, *_ in state.shards]
             whole = all(os.path.getsize(path_in(self.work, number)) >= size for number, size in enumerate(sizes))
         except (KeyError, TypeError, ValueError, OSError):
@@ -112,7 +114,7 @@ class Ground:
             return None
         return state
 
-    def keep(self, state: State) -> None:
+    def keep(self, state: SplitState) -> None:
         """Remember how far the split is."""
         self._store(STATE, {"position": list(state.position), "shards": state.shards})
 
@@ -152,7 +154,7 @@ class Ground:
             for name in filter(NUMBER.fullmatch, names):
                 path = os.path.join(self.out, LAYOUTS[layout].format(name))
                 if os.path.lexists(path):
-                    raise Misuse(
+                    raise DatasetMisuse(
                         f"{shown(path)} holds a shard that is not of this split: move it away, or set OUT_DIR"
                     )
 

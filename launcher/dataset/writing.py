@@ -12,9 +12,9 @@ from contextlib import ExitStack
 from itertools import islice
 
 from launcher.dataset.chunks import SIZE
-from launcher.dataset.lines import line_of
+from launcher.dataset.lines import record_line
 from launcher.dataset.parts import Parts, numbered, pattern, positive
-from launcher.dataset.problem import DatasetError, Misuse
+from launcher.dataset.problem import DatasetError, DatasetMisuse
 from launcher.dataset.recordio import writer
 
 TYPE_CHECKING = False
@@ -59,9 +59,9 @@ def convert(
 ) -> int:
     """Write the records to RecordIO files of `line_count` records, or to `num_shards` files; return how many."""
     if (line_count is None) == (num_shards is None):
-        raise Misuse("convert: expected either line_count, records a file, or num_shards, the number of files")
+        raise DatasetMisuse("convert: expected either line_count, records a file, or num_shards, the number of files")
     if os.path.basename(name_prefix) != name_prefix or not name_prefix:
-        raise Misuse(
+        raise DatasetMisuse(
             f"name_prefix={name_prefix!r}: expected the beginning of a file's name; directories go to output_path"
         )
     with Parts(os.path.join(output_path, name_prefix)) as parts:
@@ -81,7 +81,7 @@ def dataset_from_reader(filename: str, reader: Reader) -> int:
         count = 0
         with parts.new() as file:
             for record in reader():
-                file.write(line_of(record) + b"\n")
+                file.write(record_line(record) + b"\n")
                 count += 1
         if not count:
             raise DatasetError(EMPTY)
@@ -122,7 +122,7 @@ def _side_by_side(parts: Parts, reader: Reader, count: int, compressor: str, dum
     if number < 0:
         raise DatasetError(EMPTY)
     if number + 1 < count:
-        raise Misuse(
+        raise DatasetMisuse(
             f"num_shards={count}: the reader gives {number + 1} records, fewer than that; nothing is written"
         )
     return count

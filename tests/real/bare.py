@@ -19,7 +19,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "examples" / "recommendation")]
 
 from launcher.bridge import failure  # noqa: E402
 from launcher.bridge.engine import Session  # noqa: E402
-from launcher.bridge.fleet_role import Place, place_of  # noqa: E402
+from launcher.bridge.fleet_role import FleetRole, fleet_role  # noqa: E402
 
 PATIENCE = 900  # seconds that the store waits
 
@@ -27,22 +27,22 @@ PATIENCE = 900  # seconds that the store waits
 def main() -> None:
     """Serve or train."""
     given = _parse()
-    place = place_of(os.environ)
-    session = Session(place, given.output)
+    role = fleet_role(os.environ)
+    session = Session(role, given.output)
     import model  # type: ignore[import-not-found]  # the example's, as the next
     from feeds import Shard, Sizes  # type: ignore[import-not-found]
 
-    if place.serves:
+    if role.serves:
         session.minimize(model.build(session, Sizes()).cost, given.learning_rate)
         session.serve()
         return
-    shard = Shard(given.job / str(place.rank) / "data")
+    shard = Shard(given.job / str(role.rank) / "data")
     network = model.build(session, shard.feeds.sizes)
     session.minimize(network.cost, given.learning_rate)
-    store = Store(place, given.store)
+    store = Store(role, given.store)
     _begin(session, store)
     for number in range(given.passes):
-        session.learn(number, shard.batches(number, given.batch, place.rank))
+        session.learn(number, shard.batches(number, given.batch, role.rank))
         session.parameters.flush()
         store.barrier(f"pass-{number}")
         session.together(f"pass-{number}")  # outside of a launcher it waits for nobody, and pulls
@@ -72,15 +72,15 @@ def _parse() -> argparse.Namespace:
 class Store:
     """What trainers say to each other: keys at trainer 0."""
 
-    def __init__(self, place: Place, endpoint: str) -> None:
+    def __init__(self, role: FleetRole, endpoint: str) -> None:
         from paddle.base import core  # type: ignore[import-not-found]
 
         host, _, port = endpoint.rpartition(":")
-        self._place = place
-        self._keys = core.TCPStore(host, int(port), place.leads, place.trainers, PATIENCE)
+        self._role = role
+        self._keys = core.TCPStore(host, int(port), role.leads, role.trainers, PATIENCE)
 
     def say(self, name: str, value: object = None) -> None:
-        self._keys.set(f"{name}/{self._place.rank}", json.dumps(value).encode())
+        self._keys.set(f"{name}/{self._role.rank}", json.dumps(value).encode())
 
     def barrier(self, name: str) -> None:
         self.gathered(name)
@@ -89,28 +89,28 @@ class Store:
         """Say a value, and return everybody's."""
         self.say(name, value)
         found = []
-        for rank in range(self._place.trainers):
+        for rank in range(self._role.trainers):
             self._keys.wait(f"{name}/{rank}")
             found.append(json.loads(self._keys.get(f"{name}/{rank}")))
         return found
 
 
 def _begin(session: Session, store: Store) -> None:
-    if session.place.leads:
+    if session.role.leads:
         session.begin(None)
     store.barrier("begin")  # who met the pservers earlier would train against zeros
-    if not session.place.leads:
+    if not session.role.leads:
         session.begin(None)
     store.barrier("ready")
 
 
 def _finish(session: Session, store: Store) -> None:
-    if session.place.leads:
+    if session.role.leads:
         session.parameters.end(leads=True)
     store.barrier("stopped")
     session.parameters.leave()
     store.say("gone")
-    if session.place.leads:
+    if session.role.leads:
         store.barrier("gone")  # it takes the store with it
 
 

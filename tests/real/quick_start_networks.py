@@ -15,7 +15,7 @@ from typing import Any
 
 from launcher.bridge import config, native
 from launcher.bridge.engine import Session
-from launcher.bridge.fleet_role import Place
+from launcher.bridge.fleet_role import FleetRole
 
 CONFIGS = ("lr", "emb", "cnn", "lstm", "bidi-lstm", "db-lstm")
 LENGTH, LONGER = 96, 120  # places of a row; no made-up review has as many words
@@ -31,7 +31,7 @@ class Built:
 
         reviews.LENGTH = length
         self._said = config.load(directory / f"trainer_config.{name}.py")
-        self._session = Session(Place())
+        self._session = Session(FleetRole())
         self._data = self._said.data()
         self._network = self._said.network(self._session, self._data)
         self._session.minimize(self._network.cost, self._said.learning_rate)
@@ -44,7 +44,7 @@ class Built:
 
     def learn(self) -> None:
         """Train one pass."""
-        feeds = self._said.train(self._data, 0, self._session.place, self._network)
+        feeds = self._said.train(self._data, 0, self._session.role, self._network)
         self._session.learn(0, feeds)
 
     def weights(self) -> dict[str, Untyped]:

@@ -59,7 +59,7 @@ def test_from_nothing_to_passes_by_the_articles_scripts(paddle_python: Path, dem
     assert len(tests) == 3
     assert float(tests[-1][1]) < CONSTANT - 0.1  # three passes come to 0.34
     assert sorted(path.name for path in (demo / "output").iterdir()) == ["pass-00000", "pass-00001", "pass-00002"]
-    assert passes.read(demo / "output" / "pass-00002")["pass"] == 2
+    assert passes.read_pass(demo / "output" / "pass-00002")["pass"] == 2
 
 
 def test_each_network_learns_with_all_of_its_weights_and_does_not_see_what_is_after_the_last_word(

@@ -50,7 +50,7 @@ def is_the_seeds_tree(g: Gang, *, last: int) -> None:
         assert (g.output / f"node_{rank}" / "train.log").stat().st_size
     assert complete(g) == tuple(range(last + 1))
     assert not list(g.output.glob(f"{passes.SAVING}*"))
-    facts = passes.read(g.output / f"pass-{last:05}")
+    facts = passes.read_pass(g.output / f"pass-{last:05}")
     sparse = [table for table, told in facts["tables"].items() if "sparse" in told]
     assert len(sparse) == 3
     assert all(len(list((g.output / f"pass-{last:05}" / table).iterdir())) == 12 for table in sparse)

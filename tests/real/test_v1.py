@@ -181,7 +181,7 @@ def is_logged_as_in_the_article(g: Gang) -> None:
 
 
 def has_parameters_by_their_v1_names(directory: Path) -> None:
-    facts = passes.read(directory)  # which holds every file to its size
+    facts = passes.read_pass(directory)  # which holds every file to its size
     assert facts["files"].keys() >= V1_NAMES
     for name in V1_NAMES:
         content = (directory / name).read_bytes()

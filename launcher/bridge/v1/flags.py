@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from launcher.bridge.failure import SETTINGS, Failure
+from launcher.bridge.failure import SETTINGS, TrainingFailure
 
 
 @dataclass(frozen=True)
-class Flags:
+class V1Flags:
     """Every flag with v1's default; pserver and trainer have the same ones, as v1's had."""
 
     nics: str = ""
@@ -50,10 +50,10 @@ class Flags:
 OTHER_NAMES = {"port_num": "ports_num"}
 LEAST = {"port": 1, "ports_num": 1, "num_gradient_servers": 1, "trainer_count": 1, "saving_period": 1}
 BOOLEANS = {"0": False, "false": False, "1": True, "true": True}
-KINDS: dict[str, type] = {field.name: type(field.default) for field in fields(Flags)}
+KINDS: dict[str, type] = {field.name: type(field.default) for field in fields(V1Flags)}
 
 
-def parse(words: Sequence[str]) -> Flags:
+def parse_flags(words: Sequence[str]) -> V1Flags:
     """Return what the words say; refuse them with a line for each that cannot be."""
     found: dict[str, Any] = {}
     wrong = []
@@ -62,10 +62,10 @@ def parse(words: Sequence[str]) -> Flags:
             found[name] = _value(name, text)
         except ValueError as error:
             wrong.append(str(error))
-    flags = Flags(**found)
+    flags = V1Flags(**found)
     wrong += _contradictions(flags)
     if wrong:
-        raise Failure(SETTINGS, "\n".join(wrong))
+        raise TrainingFailure(SETTINGS, "\n".join(wrong))
     return flags
 
 
@@ -101,7 +101,7 @@ def _value(name: str, text: str) -> Any:  # noqa: ANN401  # of the flag's own ki
     return text
 
 
-def _contradictions(flags: Flags) -> list[str]:
+def _contradictions(flags: V1Flags) -> list[str]:
     cases = (
         (flags.use_gpu, "--use_gpu=1: these parameter servers are built for CPUs alone: expected --use_gpu=0"),
         (

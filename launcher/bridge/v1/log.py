@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TextIO
 
 
-class Log:
+class V1Log:
     """Writes lines, each on a line of its own whatever dots came before it."""
 
     def __init__(self, out: TextIO = sys.stderr) -> None:

@@ -33,7 +33,7 @@ def _suffix(found: re.Match[str]) -> str:
     return f".w{found['number']}"
 
 
-def write(directory: Path, parameters: Mapping[str, Any]) -> None:
+def write_v1_files(directory: Path, parameters: Mapping[str, Any]) -> None:
     """Write each parameter, an array of float32, into a file of its v1 name."""
     for name, values in parameters.items():
         content = values.astype("<f4", copy=False)

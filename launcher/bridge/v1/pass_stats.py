@@ -28,7 +28,7 @@ class Sums:
         return tuple(each / self.samples for each in self.sums)
 
 
-def together(all_sums: Iterable[Sums]) -> Sums:
+def sum_of(all_sums: Iterable[Sums]) -> Sums:
     """Return the sums of several trainers as one."""
     found = [each for each in all_sums if each.samples]
     sums = zip(*(each.sums for each in found))  # noqa: B905  # Python 3.8
@@ -36,7 +36,7 @@ def together(all_sums: Iterable[Sums]) -> Sums:
 
 
 @dataclass
-class Course:
+class PassStats:
     """A pass so far."""
 
     number: int

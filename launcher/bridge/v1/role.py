@@ -7,9 +7,9 @@ import socket
 import struct
 from collections.abc import Callable, Mapping
 
-from launcher.bridge.failure import SETTINGS, Failure
-from launcher.bridge.fleet_role import ENDPOINT, Place
-from launcher.bridge.v1.flags import Flags
+from launcher.bridge.failure import SETTINGS, TrainingFailure
+from launcher.bridge.fleet_role import ENDPOINT, FleetRole
+from launcher.bridge.v1.flags import V1Flags
 
 SIOCGIFADDR = 0x8915
 LOOPBACK = "127.0.0.1"
@@ -36,38 +36,38 @@ def is_here(host: str) -> bool:
     return True
 
 
-def trainer(flags: Flags, environ: Mapping[str, str]) -> Place:
+def trainer_role(flags: V1Flags, environ: Mapping[str, str]) -> FleetRole:
     """Return a trainer's place: alone by `--local`, else among pservers."""
     if flags.local:
-        return Place()
+        return FleetRole()
     if flags.num_gradient_servers > 1 and not environ.get("LAUNCHER_HERE"):
-        raise Failure(
+        raise TrainingFailure(
             SETTINGS,
             f"--num_gradient_servers={flags.num_gradient_servers}: several trainers meet by their launcher: "
             "expected start_paddle to start them, or one trainer alone",
         )
     hosts = _listed(flags, environ) or (_own(flags, environ, address_of),)
-    return Place(rank=flags.trainer_id, trainers=flags.num_gradient_servers, pservers=_endpoints(hosts, flags))
+    return FleetRole(rank=flags.trainer_id, trainers=flags.num_gradient_servers, pservers=_endpoints(hosts, flags))
 
 
-def pserver(
-    flags: Flags,
+def pserver_role(
+    flags: V1Flags,
     environ: Mapping[str, str],
     address_of: Callable[[str], str] = address_of,
     is_here: Callable[[str], bool] = is_here,
-) -> Place:
+) -> FleetRole:
     """Return a pserver's place: which of the listed ones it is, or the only one."""
     own = _own(flags, environ, address_of)
     listed = _listed(flags, environ) or (own,)
     mine = [own] if own in listed else [] if environ.get("POD_IP") else [host for host in listed if is_here(host)]
     if len(mine) != 1:
         here = " and ".join(mine) or own
-        raise Failure(
+        raise TrainingFailure(
             SETTINGS,
             f"this machine is {here}, the pservers are {','.join(listed)}: expected one of them to be this one, by "
             "POD_IP or by the interface that --nics names",
         )
-    return Place(
+    return FleetRole(
         serves=True,
         rank=listed.index(mine[0]),
         trainers=flags.num_gradient_servers,
@@ -75,20 +75,22 @@ def pserver(
     )
 
 
-def _listed(flags: Flags, environ: Mapping[str, str]) -> tuple[str, ...]:
+def _listed(flags: V1Flags, environ: Mapping[str, str]) -> tuple[str, ...]:
     text = flags.pservers or environ.get("PADDLE_INIT_PSERVERS") or ""
     return tuple(host for host in text.split(",") if host)
 
 
-def _own(flags: Flags, environ: Mapping[str, str], address_of: Callable[[str], str]) -> str:
+def _own(flags: V1Flags, environ: Mapping[str, str], address_of: Callable[[str], str]) -> str:
     return environ.get("POD_IP") or address_of(flags.nics) or LOOPBACK
 
 
-def _endpoints(hosts: tuple[str, ...], flags: Flags) -> tuple[str, ...]:
+def _endpoints(hosts: tuple[str, ...], flags: V1Flags) -> tuple[str, ...]:
     endpoints = tuple(f"{host}:{flags.port}" for host in hosts)
     for host, endpoint in zip(hosts, endpoints):  # noqa: B905  # Python 3.8
         if not ENDPOINT.fullmatch(endpoint):
-            raise Failure(SETTINGS, f"the pserver {host!r}: expected an IPv4 address or a name; Paddle knows no IPv6")
+            raise TrainingFailure(
+                SETTINGS, f"the pserver {host!r}: expected an IPv4 address or a name; Paddle knows no IPv6"
+            )
     if len(set(hosts)) != len(hosts):
-        raise Failure(SETTINGS, f"the pservers are {','.join(hosts)}: expected each of them once")
+        raise TrainingFailure(SETTINGS, f"the pservers are {','.join(hosts)}: expected each of them once")
     return endpoints

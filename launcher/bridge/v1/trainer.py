@@ -11,24 +11,27 @@ from typing import Any
 from launcher import here
 from launcher.bridge import config as configs
 from launcher.bridge import parts, passes
-from launcher.bridge.config import Config, Network
+from launcher.bridge.config import ConfigFile, Network
 from launcher.bridge.engine import Session, hold_finite
-from launcher.bridge.failure import SETTINGS, Failure
-from launcher.bridge.v1 import names, pass_stats, role
-from launcher.bridge.v1.flags import Flags
-from launcher.bridge.v1.log import Log
-from launcher.bridge.v1.pass_stats import Course, Sums
-from launcher.contract import PASS_PREFIX
+from launcher.bridge.failure import SETTINGS, TrainingFailure
+from launcher.bridge.v1 import names, pass_stats
+from launcher.bridge.v1.flags import V1Flags
+from launcher.bridge.v1.log import V1Log
+from launcher.bridge.v1.pass_stats import PassStats, Sums
+from launcher.bridge.v1.role import trainer_role
+from launcher.contract import PASS_PREFIX, pass_directory
 
 
-def train(flags: Flags, log: Log) -> None:
+def train(flags: V1Flags, log: V1Log) -> None:
     """Train every pass, with all other trainers."""
     if not flags.config:
-        raise Failure(SETTINGS, "--config is not given: expected --config=FILE, a Python file with the network")
-    place = role.trainer(flags, os.environ)
+        raise TrainingFailure(
+            SETTINGS, "--config is not given: expected --config=FILE, a Python file with the network"
+        )
+    role = trainer_role(flags, os.environ)
     if flags.trainer_count > 1 and not os.environ.get("OMP_NUM_THREADS"):
         log.tell(f"--trainer_count={flags.trainer_count}: one thread computes; OMP_NUM_THREADS is for more of them")
-    session = Session(place, flags.save_dir)
+    session = Session(role, flags.save_dir)
     config = configs.load(Path(flags.config))
     directory = _first(flags)
     data = config.data()
@@ -36,7 +39,7 @@ def train(flags: Flags, log: Log) -> None:
     log.tell(f"The input order is [{', '.join(network.inputs)}]")
     log.tell(f"The output order is [{network.told.name}]")
     log.tell("trainer mode: Normal")
-    for number, (host, port) in enumerate(_doors(place.pservers, flags)):
+    for number, (host, port) in enumerate(_doors(role.pservers, flags)):
         log.tell(f"pserver {number} {host}:{port}")
     session.minimize(network.cost, config.learning_rate)
     log.tell(f"Initing parameters from {directory}.." if directory else "Initing parameters..")
@@ -55,18 +58,18 @@ def train(flags: Flags, log: Log) -> None:
 class Training:
     """All that a pass needs."""
 
-    flags: Flags
-    log: Log
+    flags: V1Flags
+    log: V1Log
     session: Session
-    config: Config
+    config: ConfigFile
     network: Network
     data: Any
 
     def run(self, number: int) -> None:
         """Train, test and save one pass."""
-        place, flags = self.session.place, self.flags
-        self.course = Course(number, tuple(self.network.evaluators))
-        feeds = self.config.train(self.data, number, place, self.network)
+        role, flags = self.session.role, self.flags
+        self.course = PassStats(number, tuple(self.network.evaluators))
+        feeds = self.config.train(self.data, number, role, self.network)
         cost = self.session.learn(number, feeds, self._heard, self.network.told, tuple(self._evaluators))
         self.session.together(f"{PASS_PREFIX}{number}")
         self.log.tell(self.course.end())
@@ -101,8 +104,8 @@ class Training:
         mine = self._held_out()
         here.share("held-out", [mine.samples, *mine.sums])
         here.barrier(f"held-out-{number}")
-        found = [here.get("held-out", rank=rank) for rank in range(self.session.place.trainers)]
-        every = pass_stats.together([Sums(samples, tuple(sums)) for samples, *sums in found])
+        found = [here.get("held-out", rank=rank) for rank in range(self.session.role.trainers)]
+        every = pass_stats.sum_of([Sums(samples, tuple(sums)) for samples, *sums in found])
         self.log.tell(pass_stats.tested(every, self.course.evaluators))
         if every.samples:
             hold_finite("the test cost", every.means[0], f"after pass {number}")
@@ -117,19 +120,19 @@ class Training:
 
     def _by_v1_names(self, directory: Path, facts: Mapping[str, Any]) -> None:
         found = parts.parameters(directory, facts)
-        names.write(directory, {name: found[name] for name in self.session.names})
+        names.write_v1_files(directory, {name: found[name] for name in self.session.names})
 
 
-def _first(flags: Flags) -> str:
+def _first(flags: V1Flags) -> str:
     """Return the pass to go on from, held to be whole; nothing where training begins."""
-    before = str(Path(flags.save_dir) / passes.name_of(flags.start_pass - 1))
+    before = str(Path(flags.save_dir) / pass_directory(flags.start_pass - 1))
     directory = before if flags.start_pass else flags.init_model_path
     if directory:
-        passes.read(Path(directory))
+        passes.read_pass(Path(directory))
     return directory
 
 
-def _doors(pservers: tuple[str, ...], flags: Flags) -> list[tuple[str, int]]:
+def _doors(pservers: tuple[str, ...], flags: V1Flags) -> list[tuple[str, int]]:
     """Return every pserver's ports, as v1 listed them; all is served by the first."""
     hosts = [endpoint.rpartition(":")[0] for endpoint in pservers]
     return [(host, flags.port + number) for host in hosts for number in range(flags.ports_num)]

@@ -17,12 +17,12 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from launcher.dataset import recordio, records
-from launcher.dataset.arguments import asked
+from launcher.dataset.arguments import split_options
 from launcher.dataset.manifest import Manifest
-from launcher.dataset.problem import DatasetError, Misuse
-from launcher.dataset.progress import Telling
-from launcher.dataset.splitting import run, sentence
-from launcher.dataset.workspace import Ground
+from launcher.dataset.problem import DatasetError, DatasetMisuse
+from launcher.dataset.progress import SplitProgress
+from launcher.dataset.splitting import refusal_sentence, split_into_shards
+from launcher.dataset.workspace import SplitWorkspace
 from tests.support.hanging import hanging_volume
 from tests.support.mounts import mounted
 from tests.support.volume import read_back
@@ -35,7 +35,7 @@ class Killed(BaseException):
     """The process is no more."""
 
 
-class Deadly(Telling):
+class Deadly(SplitProgress):
     """Is told of each batch; the n-th is the last."""
 
     def __init__(self, left: int) -> None:
@@ -48,9 +48,11 @@ class Deadly(Telling):
             raise Killed
 
 
-def split(top: Path, *words: str, telling: Telling | None = None, shards: int = 3) -> Manifest:
-    order = asked(["split", "--out", str(top / "out"), "--shards", str(shards), "--checkpoint", "0", *words], {})
-    return run(order, {}, telling or Telling(io.StringIO()))
+def split(top: Path, *words: str, telling: SplitProgress | None = None, shards: int = 3) -> Manifest:
+    order = split_options(
+        ["split", "--out", str(top / "out"), "--shards", str(shards), "--checkpoint", "0", *words], {}
+    )
+    return split_into_shards(order, {}, telling or SplitProgress(io.StringIO()))
 
 
 def started(top: Path, *words: str, before: tuple[str, ...] = ()) -> subprocess.Popen[str]:
@@ -201,8 +203,8 @@ def test_another_input_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_second_split_at_the_same_time_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     with (
-        Ground(str(tmp_path / "out"), "another").held(),
-        pytest.raises(Misuse, match="another split is at work there"),
+        SplitWorkspace(str(tmp_path / "out"), "another").held(),
+        pytest.raises(DatasetMisuse, match="another split is at work there"),
     ):
         split(tmp_path)
     assert split(tmp_path).shards == 3
@@ -210,9 +212,9 @@ def test_a_second_split_at_the_same_time_is_refused(tmp_path: Path) -> None:
 
 def test_who_is_refused_leaves_the_other_its_lock_and_directory(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    with Ground(str(out), "another").held():
+    with SplitWorkspace(str(out), "another").held():
         for _ in range(2):  # the second is refused as the first was
-            with pytest.raises(Misuse, match="another split is at work there"):
+            with pytest.raises(DatasetMisuse, match="another split is at work there"):
                 split(tmp_path)
             assert [path.name for path in (out / ".split").iterdir()] == ["lock"]
     assert not out.exists()
@@ -234,7 +236,7 @@ def test_what_another_start_has_finished_meanwhile_is_told_and_left_as_it_is(
         return {path: path.stat().st_ino for path in (tmp_path / "out").rglob("*") if path.is_file()}
 
     monkeypatch.setattr(os, "makedirs", makedirs)
-    telling = Telling(stream := io.StringIO())
+    telling = SplitProgress(stream := io.StringIO())
     assert split(tmp_path, "--samples=9", telling=telling).records == 9
     assert stream.getvalue().endswith("9 records in 3 shards, 3 in each, 0.0 MB in all; nothing is changed\n")
     assert signs == [files()]
@@ -264,7 +266,7 @@ def test_a_full_disk_is_told_and_gone_on_with(tmp_path: Path) -> None:
 def test_an_input_that_changes_while_it_is_read_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
-    class Meanwhile(Telling):
+    class Meanwhile(SplitProgress):
         def at(self, *_: int) -> None:
             if change == "truncate":
                 os.truncate(tmp_path / "in", 20_000)
@@ -289,7 +291,7 @@ def test_an_input_that_may_not_be_read_is_told() -> None:
         (top / "in").chmod(0)
         with as_nobody(), pytest.raises(PermissionError) as caught:
             split(top, str(top / "in"))
-        assert sentence(caught.value, str(top / "out")) == f"{top}/in: Permission denied; nothing is written"
+        assert refusal_sentence(caught.value, str(top / "out")) == f"{top}/in: Permission denied; nothing is written"
         assert not (top / "out").exists()
 
 
@@ -357,9 +359,9 @@ def test_on_a_volume_that_hangs_term_ends_it_and_says_where_it_stands(tmp_path: 
     "call", [lambda shards: shards.settle(), lambda shards: shards.add(0, [b"x" * (2 << 20)] * 3)]
 )
 def test_a_write_that_failed_is_never_forgotten(tmp_path: Path, call: Callable[[object], None]) -> None:
-    from launcher.dataset.shards import Shards
+    from launcher.dataset.shards import ShardFiles
 
-    shards = Shards(str(tmp_path), [0], recordio=False)
+    shards = ShardFiles(str(tmp_path), [0], recordio=False)
     full = os.open("/dev/full", os.O_WRONLY)
     os.dup2(full, shards.all[0].fd)
     os.close(full)

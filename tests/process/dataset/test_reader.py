@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from launcher.dataset import chunks, recordio, records, shards, sources
-from launcher.dataset.arguments import asked
+from launcher.dataset.arguments import split_options
 from launcher.dataset.manifest import Manifest
 from launcher.dataset.problem import DatasetError
-from launcher.dataset.progress import Telling
-from launcher.dataset.splitting import run
+from launcher.dataset.progress import SplitProgress
+from launcher.dataset.splitting import split_into_shards
 
 MIB = 1 << 20
 
@@ -31,8 +31,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def split(module: str, *words: str, name: str = "rows") -> Manifest:
     Path("mine.py").write_text(module)
-    order = asked(["split", "--out", "deep/out", "--reader", f"mine:{name}", *words], {})
-    return run(order, {}, Telling(io.StringIO()))
+    order = split_options(["split", "--out", "deep/out", "--reader", f"mine:{name}", *words], {})
+    return split_into_shards(order, {}, SplitProgress(io.StringIO()))
 
 
 BEGUN = "def rows():\n    yield 'well'\n    "
@@ -79,7 +79,7 @@ def test_what_names_no_function_cannot_be_asked_for(spec: str) -> None:
 
 
 def test_large_records_come_a_few_at_a_time() -> None:
-    reader = sources.Reader(lambda: ["x" * 200_000] * 20, "large", pickled=False)
+    reader = sources.ReaderSource(lambda: ["x" * 200_000] * 20, "large", pickled=False)
     assert [(len(batch), position) for batch, position in reader.batches((0, 3))] == [
         (6, (0, 9)),
         (6, (0, 15)),
@@ -99,7 +99,7 @@ def test_a_readers_large_records_become_chunks_of_the_usual_size() -> None:
 
 
 def test_records_that_are_given_at_once_are_cut_into_chunks(tmp_path: Path) -> None:
-    made = shards.Shards(str(tmp_path), [0], recordio=True)
+    made = shards.ShardFiles(str(tmp_path), [0], recordio=True)
     made.add(0, [bytes(100_000)] * 60)
     made.settle()
     made.close()

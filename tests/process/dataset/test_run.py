@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from launcher.dataset.arguments import asked
-from launcher.dataset.progress import Telling
-from launcher.dataset.splitting import run
+from launcher.dataset.arguments import split_options
+from launcher.dataset.progress import SplitProgress
+from launcher.dataset.splitting import split_into_shards
 from tests.support import counting
 from tests.support.gangs import gang
 from tests.support.pods import JOB
@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[3]
 def test_every_record_is_read_once_over_all_trainers(tmp_path: Path, shards: int) -> None:
     job = tmp_path / "volume" / JOB
     words = ["split", "--out", str(job), "--shards", str(shards), "--samples", "100"]
-    run(asked(words, {"TRAIN_CONFIG_DIR": "recommendation"}), {}, Telling(io.StringIO()))
+    split_into_shards(split_options(words, {"TRAIN_CONFIG_DIR": "recommendation"}), {}, SplitProgress(io.StringIO()))
     counting.lay_out(job)
     (job / "recommendation" / counting.NAME).write_text(counting.PROGRAM)
     env = {"LAUNCHER_RUNTIME": "env", "TRAIN_CONFIG_DIR": "recommendation", "PYTHONPATH": str(ROOT)}

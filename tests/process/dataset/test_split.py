@@ -23,11 +23,11 @@ from hypothesis import strategies as st
 
 from launcher import dataset
 from launcher.dataset import recordio, records, sources
-from launcher.dataset.arguments import asked
+from launcher.dataset.arguments import split_options
 from launcher.dataset.manifest import Manifest, parse
-from launcher.dataset.problem import DatasetError, Misuse
-from launcher.dataset.progress import Telling
-from launcher.dataset.splitting import run
+from launcher.dataset.problem import DatasetError, DatasetMisuse
+from launcher.dataset.progress import SplitProgress
+from launcher.dataset.splitting import split_into_shards
 from tests.support.volume import read_back
 
 ROOT = Path(__file__).parents[3]
@@ -40,14 +40,14 @@ def command(*words: str, cwd: Path, **environ: str) -> subprocess.CompletedProce
 
 
 def split(top: Path, *words: str, shards: int = 3, environ: dict[str, str] | None = None, **more: Any) -> Manifest:  # noqa: ANN401
-    order = asked(["split", "--out", str(top / "out"), "--shards", str(shards), *words], {})
-    return run(order, environ or {}, Telling(io.StringIO()), **more)
+    order = split_options(["split", "--out", str(top / "out"), "--shards", str(shards), *words], {})
+    return split_into_shards(order, environ or {}, SplitProgress(io.StringIO()), **more)
 
 
 def outcome(words: list[str], environ: dict[str, str]) -> tuple[int, str]:
     """Return the exit code and the sentence that a command line comes to, here in this process."""
     try:
-        run(asked(["split", *words], environ), environ, Telling(io.StringIO()))
+        split_into_shards(split_options(["split", *words], environ), environ, SplitProgress(io.StringIO()))
     except DatasetError as error:
         return error.code, str(error)
     return 0, ""
@@ -237,7 +237,7 @@ def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere(tmp_path: Path, ter
     (tmp_path / "in").write_bytes(b"x" * 99 + b"\n")
     stream = Terminal() if terminal else io.StringIO()
     now = [0.0]
-    telling = Telling(stream, clock=lambda: now[0])
+    telling = SplitProgress(stream, clock=lambda: now[0])
     for done in (25, 50, 100):
         now[0] += 4
         telling.at(done * 10**6, 10**8, done)
@@ -251,11 +251,11 @@ def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere(tmp_path: Path, ter
 
 
 def test_how_far_it_is_without_knowing_the_whole() -> None:
-    telling = Telling(io.StringIO())
+    telling = SplitProgress(io.StringIO())
     telling.at(0, 0, 7)
     assert telling.line() == "7 records"
     with Path(os.devnull).open() as stream:  # nothing can be written there
-        Telling(stream).end("nobody reads it")
+        SplitProgress(stream).end("nobody reads it")
 
 
 @pytest.mark.parametrize(
@@ -388,7 +388,7 @@ def test_a_line_without_an_end_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
 def test_anothers_shards_are_left_alone(tmp_path: Path, place: str) -> None:
     (tmp_path / "out" / place).parent.mkdir(parents=True)
     (tmp_path / "out" / place).write_text("mine")
-    with pytest.raises(Misuse, match="holds a shard that is not of this split"):
+    with pytest.raises(DatasetMisuse, match="holds a shard that is not of this split"):
         split(tmp_path)
     assert read_back(tmp_path / "out") == {place: "mine"}
 
@@ -402,10 +402,10 @@ def test_another_splits_shards_are_left_alone(tmp_path: Path) -> None:
         ([str(tmp_path / "in")], 2),
         ([str(tmp_path / "in"), "--layout=data"], 3),
     ):
-        with pytest.raises(Misuse, match="holds the shards of another split"):
+        with pytest.raises(DatasetMisuse, match="holds the shards of another split"):
             split(tmp_path, *words, shards=shards)
     os.utime(tmp_path / "in", ns=(1, 1))
-    with pytest.raises(Misuse, match="or of inputs that have changed since"):
+    with pytest.raises(DatasetMisuse, match="or of inputs that have changed since"):
         split(tmp_path, str(tmp_path / "in"))
     assert read_back(tmp_path / "out") == before
 
@@ -428,7 +428,7 @@ def test_inside_a_pod_an_out_dir_on_no_mount_is_refused(tmp_path: Path) -> None:
     mounts = tmp_path / "mounts"
     inside = {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}
     mounts.write_text(MOUNTS)
-    with pytest.raises(Misuse, match="is on no volume: what is written there goes with this container"):
+    with pytest.raises(DatasetMisuse, match="is on no volume: what is written there goes with this container"):
         split(tmp_path, environ=inside, mounts=str(mounts))
     assert not (tmp_path / "out").exists()
     escaped = str(tmp_path).replace(" ", "\\040")
@@ -508,6 +508,6 @@ def test_a_reader_of_endless_batches_is_not_gathered() -> None:
     def endless() -> Iterator[str]:
         return (str(number) for number in count())
 
-    batches = sources.Reader(endless, "endless", pickled=False).batches((0, 5))
+    batches = sources.ReaderSource(endless, "endless", pickled=False).batches((0, 5))
     assert next(batches)[0][0] == b"5"
     assert next(batches)[1] == (0, 2005)

@@ -11,12 +11,12 @@ import pytest
 
 from launcher import here
 from launcher.bridge import config as configs
-from launcher.bridge.config import Config, Network
-from launcher.bridge.failure import DATA, SETTINGS, Failure
-from launcher.bridge.fleet_role import Place
+from launcher.bridge.config import ConfigFile, Network
+from launcher.bridge.failure import DATA, SETTINGS, TrainingFailure
+from launcher.bridge.fleet_role import FleetRole
 
 NEEDED = "def network(session, data): pass\ndef train(data, number, place): yield {'x': [number, place.rank, data]}\n"
-PLACE = Place(rank=2)
+PLACE = FleetRole(rank=2)
 MEAN = SimpleNamespace(name="mean_0.tmp_0", shape=())  # as much of a tensor as is asked for, since Paddle is not here
 NETWORK = Network(inputs=("x",), cost=MEAN)
 RETURNED = "from types import SimpleNamespace as Tensor\nfrom launcher.bridge.config import Network\n" + NEEDED
@@ -29,14 +29,14 @@ def _path(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     sys.modules.pop(configs.NAME, None)
 
 
-def loaded(tmp_path: Path, text: str) -> Config:
+def loaded(tmp_path: Path, text: str) -> ConfigFile:
     path = tmp_path / "trainer_config.py"
     path.write_text(text)
     return configs.load(path)
 
 
 def refused(tmp_path: Path, text: str) -> str:
-    with pytest.raises(Failure) as told:
+    with pytest.raises(TrainingFailure) as told:
         loaded(tmp_path, text)
     assert told.value.code == SETTINGS
     return str(told.value)
@@ -66,7 +66,9 @@ def test_what_it_builds_is_a_network(tmp_path: Path) -> None:
     made = loaded(tmp_path, text).network("x", MEAN)
     assert (made.inputs, made.told, made.evaluators) == (["x"], MEAN, {})
     assert Network(inputs=(), cost=1, shown=2).told == 2
-    with pytest.raises(Failure, match=r"network\(\) returned None: expected a launcher.bridge.config.Network"):
+    with pytest.raises(
+        TrainingFailure, match=r"network\(\) returned None: expected a launcher.bridge.config.Network"
+    ):
         loaded(tmp_path, NEEDED).network(None, None)
 
 
@@ -87,7 +89,7 @@ def test_what_it_builds_is_a_network(tmp_path: Path) -> None:
 )
 def test_a_network_that_cannot_be_trained_is_refused_with_its_file(tmp_path: Path, said: str, sentence: str) -> None:
     config = loaded(tmp_path, RETURNED.replace("pass", f"return Network({said})"))
-    with pytest.raises(Failure) as told:
+    with pytest.raises(TrainingFailure) as told:
         config.network(None, MEAN)
     assert (told.value.code, len(str(told.value).splitlines())) == (SETTINGS, 1)
     assert str(told.value).startswith(f"{config.path}: network(): {sentence}")
@@ -95,7 +97,7 @@ def test_a_network_that_cannot_be_trained_is_refused_with_its_file(tmp_path: Pat
 
 def test_everything_that_is_wrong_with_a_network_is_told_at_once(tmp_path: Path) -> None:
     config = loaded(tmp_path, RETURNED.replace("pass", "return Network(inputs='x', cost=1, evaluators={'error': 2})"))
-    with pytest.raises(Failure) as told:
+    with pytest.raises(TrainingFailure) as told:
         config.network(None, None)
     assert len(str(told.value).splitlines()) == 3
 
@@ -119,7 +121,7 @@ def test_a_feed_that_cannot_be_is_told_and_nothing_after_it_is_lost_in_silence(
     )
     feeds = config.test(None, NETWORK) if config.tests else config.train(None, 0, PLACE, NETWORK)
     assert next(feeds) == {"x": [0]}
-    with pytest.raises(Failure) as told:
+    with pytest.raises(TrainingFailure) as told:
         next(feeds)
     name = function.partition("(")[0]
     assert told.value.code == DATA
@@ -158,7 +160,7 @@ def test_a_mistake_in_a_module_beside_it_is_told_there(tmp_path: Path) -> None:
 
 
 def test_a_config_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(Failure, match=r"the config .*/none.py cannot be read: No such file") as told:
+    with pytest.raises(TrainingFailure, match=r"the config .*/none.py cannot be read: No such file") as told:
         configs.load(tmp_path / "none.py")
     assert told.value.code == SETTINGS
 
@@ -187,16 +189,16 @@ def test_what_goes_wrong_in_its_functions_is_told_with_the_line(
         list(config.test(None, NETWORK))
         config.network(None, None)
 
-    with pytest.raises(Failure, match=sentence) as told:
+    with pytest.raises(TrainingFailure, match=sentence) as told:
         call_all()
     assert told.value.code == code
 
 
 def test_a_failure_of_its_own_and_the_end_of_a_generation_pass_through(tmp_path: Path) -> None:
-    text = "from launcher.bridge.failure import Failure\nfrom launcher import here\n" + NEEDED
-    text += "def data(): raise Failure(64, 'mine')\ndef test(d): raise here.GenerationEnded()"
+    text = "from launcher.bridge.failure import TrainingFailure\nfrom launcher import here\n" + NEEDED
+    text += "def data(): raise TrainingFailure(64, 'mine')\ndef test(d): raise here.GenerationEnded()"
     config = loaded(tmp_path, text)
-    with pytest.raises(Failure, match="mine") as told:
+    with pytest.raises(TrainingFailure, match="mine") as told:
         config.data()
     assert told.value.code == 64
     with pytest.raises(here.GenerationEnded):

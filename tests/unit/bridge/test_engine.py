@@ -14,12 +14,12 @@ import pytest
 
 from launcher.bridge import passes
 from launcher.bridge.alone import Alone
-from launcher.bridge.config import Config, Network
+from launcher.bridge.config import ConfigFile, Network
 from launcher.bridge.engine import Session
-from launcher.bridge.failure import DATA, SETTINGS, STORAGE, Failure
-from launcher.bridge.fleet_role import Place
-from launcher.bridge.v1.flags import Flags
-from launcher.bridge.v1.log import Log
+from launcher.bridge.failure import DATA, SETTINGS, STORAGE, TrainingFailure
+from launcher.bridge.fleet_role import FleetRole
+from launcher.bridge.v1.flags import V1Flags
+from launcher.bridge.v1.log import V1Log
 from launcher.bridge.v1.trainer import Training
 
 NAN, INF = math.nan, math.inf
@@ -50,7 +50,7 @@ class Told(Session):
     """A session of a network whose values and weights are told beforehand."""
 
     def __init__(self, output: Path, values: Mapping[str, float], weight: Values) -> None:
-        self.place, self._output, self._cost = Place(), output, COST
+        self.role, self._output, self._cost = FleetRole(), output, COST
         self.parameters = Saved()
         self._values, self._weight = values, weight
 
@@ -93,7 +93,7 @@ def told(output: Path, *, weight: Values | None = None, **values: float) -> Told
 def test_what_is_told_and_what_becomes_small_have_to_be_numbers(
     tmp_path: Path, values: Mapping[str, Any], sentence: str
 ) -> None:
-    with pytest.raises(Failure) as caught:
+    with pytest.raises(TrainingFailure) as caught:
         told(tmp_path, **values).learn(2, [FEED], cost=SHOWN)
     assert (caught.value.code, str(caught.value)) == (DATA, sentence)
 
@@ -107,17 +107,17 @@ def test_who_listens_hears_of_what_is_told_and_of_what_is_asked_for_beside_it(tm
 
 def trained(session: Told, number: int) -> str:
     """Run a pass of `paddle train` with held-out data, and return its log."""
-    config = Config(Path("trainer_config.py"), {"train": lambda *_: [FEED], "test": lambda *_: [FEED, FEED]})
+    config = ConfigFile(Path("trainer_config.py"), {"train": lambda *_: [FEED], "test": lambda *_: [FEED, FEED]})
     network = Network(inputs=("x",), cost=COST, shown=SHOWN, evaluators={"error": ERROR})
-    flags = Flags(save_dir="output")
-    Training(flags, Log(log := io.StringIO()), session, config, network, None).run(number)
+    flags = V1Flags(save_dir="output")
+    Training(flags, V1Log(log := io.StringIO()), session, config, network, None).run(number)
     return log.getvalue()
 
 
 def test_a_pass_is_saved_once_its_test_cost_is_a_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Training, "_by_v1_names", lambda *_: None)
     assert " Test samples=4 cost=0.75 Eval: error=0.5" in trained(told(tmp_path), 7001)
-    assert passes.read(tmp_path / "pass-07001")["pass"] == 7001
+    assert passes.read_pass(tmp_path / "pass-07001")["pass"] == 7001
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_a_pass_is_saved_once_its_test_cost_is_a_number(tmp_path: Path, monkeypa
 def test_a_pass_that_its_last_batch_has_ruined_is_not_saved(
     tmp_path: Path, number: int, broken: dict[str, Any], sentence: str
 ) -> None:
-    with pytest.raises(Failure) as caught:
+    with pytest.raises(TrainingFailure) as caught:
         trained(told(tmp_path, **broken), number)
     assert (caught.value.code, str(caught.value)) == (DATA, sentence)
     assert not list(tmp_path.iterdir())
@@ -159,8 +159,8 @@ def nothing(_directory: Path) -> Mapping[str, Any]:
 def test_a_pass_that_cannot_be_saved_ends_with_a_sentence_and_74(
     tmp_path: Path, fill: Callable[[Path], Mapping[str, Any]], why: str
 ) -> None:
-    with pytest.raises(Failure) as caught:
-        passes.write(tmp_path, 3, fill)
+    with pytest.raises(TrainingFailure) as caught:
+        passes.write_pass(tmp_path, 3, fill)
     assert caught.value.code == STORAGE
     assert str(caught.value).startswith(f"{tmp_path}: pass 3 could not be saved: [Errno ")
     assert why in str(caught.value)
@@ -168,12 +168,12 @@ def test_a_pass_that_cannot_be_saved_ends_with_a_sentence_and_74(
 
 def test_an_output_that_is_no_directory_ends_so_as_well(tmp_path: Path) -> None:
     (tmp_path / "output").touch()
-    with pytest.raises(Failure, match=r"output: pass 0 could not be saved: .*File exists") as caught:
-        passes.write(tmp_path / "output", 0, nothing)
+    with pytest.raises(TrainingFailure, match=r"output: pass 0 could not be saved: .*File exists") as caught:
+        passes.write_pass(tmp_path / "output", 0, nothing)
     assert caught.value.code == STORAGE
 
 
 def test_a_pass_of_pservers_is_not_gone_on_from_without_any(tmp_path: Path) -> None:
-    with pytest.raises(Failure, match="was made with pservers 3, this gang has 0") as caught:
+    with pytest.raises(TrainingFailure, match="was made with pservers 3, this gang has 0") as caught:
         Saved().load(tmp_path, {"pservers": 3})
     assert caught.value.code == SETTINGS

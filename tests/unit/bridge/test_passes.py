@@ -14,8 +14,8 @@ import pytest
 
 from launcher import here
 from launcher.bridge import failure, parts, passes
-from launcher.bridge.failure import Failure
-from launcher.bridge.fleet_role import SERVERS, Place, place_of
+from launcher.bridge.failure import TrainingFailure
+from launcher.bridge.fleet_role import SERVERS, FleetRole, fleet_role
 from launcher.pod.gang.store.passes import complete
 from launcher.pod.gang.store.volume import Below
 
@@ -31,22 +31,22 @@ GANG = {
 
 def test_a_trainer_and_a_pserver_know_their_places() -> None:
     pservers = ("10.0.0.1:7164", "10.0.0.2:7164")
-    assert place_of(GANG) == Place(serves=False, rank=2, trainers=3, pservers=pservers)
-    serving = place_of({**GANG, "TRAINING_ROLE": "PSERVER"})
-    assert serving == Place(serves=True, rank=1, trainers=3, pservers=pservers)
-    assert [place.leads for place in (place_of(GANG), serving, Place(rank=0, pservers=pservers))] == [0, 0, 1]
+    assert fleet_role(GANG) == FleetRole(serves=False, rank=2, trainers=3, pservers=pservers)
+    serving = fleet_role({**GANG, "TRAINING_ROLE": "PSERVER"})
+    assert serving == FleetRole(serves=True, rank=1, trainers=3, pservers=pservers)
+    assert [place.leads for place in (fleet_role(GANG), serving, FleetRole(rank=0, pservers=pservers))] == [0, 0, 1]
 
 
 def test_paddle_is_told_its_place_letter_for_letter_and_never_to_use_gloo() -> None:
-    told = place_of({**GANG, "TRAINING_ROLE": "PSERVER"}).environment()
+    told = fleet_role({**GANG, "TRAINING_ROLE": "PSERVER"}).environment()
     assert f"{told['POD_IP']}:{told['PADDLE_PORT']}" in told[SERVERS].split(",")
     assert (told["TRAINING_ROLE"], told["PADDLE_TRAINERS_NUM"], told["PADDLE_WITH_GLOO"]) == ("PSERVER", "3", "0")
-    assert place_of(told).serves
+    assert fleet_role(told).serves
 
 
 def test_without_any_word_a_program_trains_alone() -> None:
-    assert place_of({}) == Place()
-    assert place_of({"TRAINERS": "1", "TRAINER_ID": "0"}).alone
+    assert fleet_role({}) == FleetRole()
+    assert fleet_role({"TRAINERS": "1", "TRAINER_ID": "0"}).alone
 
 
 @pytest.mark.parametrize(
@@ -62,8 +62,8 @@ def test_without_any_word_a_program_trains_alone() -> None:
     ],
 )
 def test_a_place_that_cannot_be_is_refused(change: dict[str, str], told: str) -> None:
-    with pytest.raises(Failure, match=told) as caught:
-        place_of({**GANG, "TRAINERS": "3", **change})
+    with pytest.raises(TrainingFailure, match=told) as caught:
+        fleet_role({**GANG, "TRAINERS": "3", **change})
     assert caught.value.code == 78
 
 
@@ -76,25 +76,25 @@ def test_a_pass_has_its_name_only_once_it_is_whole(tmp_path: Path) -> None:
         seen.extend(path.name for path in tmp_path.iterdir())
         return {"pservers": 1}
 
-    directory = passes.write(tmp_path, 3, fill)
+    directory = passes.write_pass(tmp_path, 3, fill)
     assert directory == tmp_path / "pass-00003"
     assert seen
     assert all(name.startswith(passes.SAVING) for name in seen)
     assert json.loads((directory / "done").read_text()) == {"pass": 3, "pservers": 1, "files": {"000/part-000": 2}}
-    assert passes.read(directory)["pservers"] == 1
+    assert passes.read_pass(directory)["pservers"] == 1
     assert complete(Below(root=tmp_path)) == (3,)  # type: ignore[arg-type]  # a PurePath of this system
 
 
 def test_a_save_that_fails_leaves_no_pass_and_the_next_one_clears_up(tmp_path: Path) -> None:
     def fails(directory: Path) -> dict[str, Any]:
         (directory / "half").touch()
-        raise Failure(failure.STORAGE, "the volume is full")
+        raise TrainingFailure(failure.STORAGE, "the volume is full")
 
-    with pytest.raises(Failure, match="full"):
-        passes.write(tmp_path, 3, fails)
+    with pytest.raises(TrainingFailure, match="full"):
+        passes.write_pass(tmp_path, 3, fails)
     assert not list(tmp_path.glob("pass-*"))
     for content in ("first", "second"):
-        passes.write(tmp_path, 3, partial(_holds, content))
+        passes.write_pass(tmp_path, 3, partial(_holds, content))
     assert [path.name for path in tmp_path.iterdir()] == ["pass-00003"]
     assert (tmp_path / "pass-00003" / "a").read_text() == "second"
 
@@ -106,7 +106,7 @@ def _holds(content: str, directory: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("tear", ["shorter", "missing", "undone", "empty", "other"])
 def test_a_torn_pass_is_refused(tmp_path: Path, tear: str) -> None:
-    directory = passes.write(tmp_path, 0, partial(_holds, "whole"))
+    directory = passes.write_pass(tmp_path, 0, partial(_holds, "whole"))
     if tear == "shorter":
         (directory / "a").write_text("who")
     elif tear == "missing":
@@ -115,8 +115,8 @@ def test_a_torn_pass_is_refused(tmp_path: Path, tear: str) -> None:
         (directory / "done").unlink()
     else:
         (directory / "done").write_text("" if tear == "empty" else '{"files": 7}')
-    with pytest.raises(Failure) as caught:
-        passes.read(directory)
+    with pytest.raises(TrainingFailure) as caught:
+        passes.read_pass(directory)
     assert caught.value.code == 65
     assert str(directory) in str(caught.value)
 
@@ -124,13 +124,13 @@ def test_a_torn_pass_is_refused(tmp_path: Path, tear: str) -> None:
 def test_files_of_a_save_are_counted_and_none_may_be_empty(tmp_path: Path) -> None:
     expected = {"000": 2, "001": 1}
     for name in ("000/part-000", "000/part-001", "001/part-000"):
-        assert passes.lacking(tmp_path, expected)
+        assert passes.lacking_parts(tmp_path, expected)
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("1")
-    assert not passes.lacking(tmp_path, expected)
+    assert not passes.lacking_parts(tmp_path, expected)
     (tmp_path / "000" / "part-001").write_text("")
-    assert passes.lacking(tmp_path, expected) == ["000 has 1 of 2 files"]
-    with pytest.raises(Failure, match=r"000 has 1 of 2 files, 0.1 s after .* is it the same one") as caught:
+    assert passes.lacking_parts(tmp_path, expected) == ["000 has 1 of 2 files"]
+    with pytest.raises(TrainingFailure, match=r"000 has 1 of 2 files, 0.1 s after .* is it the same one") as caught:
         passes.await_files(tmp_path, expected, patience=0.1)
     assert caught.value.code == 74
 
@@ -138,14 +138,14 @@ def test_files_of_a_save_are_counted_and_none_may_be_empty(tmp_path: Path) -> No
 def test_another_number_of_pservers_than_the_pass_was_saved_by_is_refused(tmp_path: Path) -> None:
     facts = {"pservers": 3, "shards": 12}
     passes.check_same(tmp_path, facts, facts)
-    with pytest.raises(Failure, match="was made with pservers 3, this gang has 2: only as many") as caught:
+    with pytest.raises(TrainingFailure, match="was made with pservers 3, this gang has 2: only as many") as caught:
         passes.check_same(tmp_path, facts, {"pservers": 2, "shards": 12})
     assert caught.value.code == 78
 
 
 @pytest.mark.parametrize("name", ["a b", "a;b", "a$(b)", "a'b", "ä", "a\nb", "a*"])
 def test_a_name_that_bash_would_read_is_refused(name: str) -> None:
-    with pytest.raises(Failure, match="Paddle passes this name to bash") as caught:
+    with pytest.raises(TrainingFailure, match="Paddle passes this name to bash") as caught:
         passes.safe(f"/output/{name}")
     assert caught.value.code == 78
 
@@ -158,7 +158,7 @@ def test_part_files_are_read_back(tmp_path: Path) -> None:
     with gzip.open(tmp_path / "part-000-00000.gz", "wt") as file:
         file.write("48 0 0 25.8 258 0 -0.5 1 2 3 4 0.25 -0.75 9 9 9 9 9 9\n7 0 0 1 1 0 0.5 1 2 3 4 1.25 1e-05 9 9\n")
     assert dict(parts.vectors(tmp_path, 3)) == {48: [-0.5, 0.25, -0.75], 7: [0.5, 1.25, 1e-05]}
-    with pytest.raises(Failure, match=r"part-000-00000.gz:2: 15 numbers: expected those of a vector of 8"):
+    with pytest.raises(TrainingFailure, match=r"part-000-00000.gz:2: 15 numbers: expected those of a vector of 8"):
         dict(parts.vectors(tmp_path, 8))
     assert parts.dense(tmp_path) == [48.0, 7.0]
 
@@ -169,11 +169,11 @@ def test_a_part_that_cannot_be_read_is_told_though_its_size_is_right(tmp_path: P
     part.parent.mkdir()
     whole = gzip.compress(b"48 0 0 25.8 258 0 -0.5 1 2 3 4\n")
     part.write_bytes(whole)
-    parts.check(tmp_path)
+    parts.check_parts(tmp_path)
     torn = {"not gzip": b"?" * len(whole), "cut short": whole[:-9], "another sum": whole[:-8] + bytes(8)}
     part.write_bytes(torn[tear])
-    for reads in (partial(parts.check, tmp_path), partial(parts.dense, part.parent)):
-        with pytest.raises(Failure, match=f"{part} cannot be read") as caught:
+    for reads in (partial(parts.check_parts, tmp_path), partial(parts.dense, part.parent)):
+        with pytest.raises(TrainingFailure, match=f"{part} cannot be read") as caught:
             reads()
         assert caught.value.code == 65
 
@@ -200,7 +200,7 @@ def test_how_a_program_ends(capsys: pytest.CaptureFixture[str]) -> None:
         return failure.code_of(program)
 
     assert failure.code_of(lambda: None) == 0
-    assert fails(Failure(65, "the cost is nan")) == 65
+    assert fails(TrainingFailure(65, "the cost is nan")) == 65
     assert fails(here.GenerationEnded("the launcher is gone")) == failure.ENDED
     assert capsys.readouterr().err == "the cost is nan\nthe launcher is gone\n"
     with pytest.raises(RuntimeError):

@@ -11,8 +11,8 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from launcher.bridge.failure import DATA, Failure
-from launcher.bridge.fleet_role import Place
+from launcher.bridge.failure import DATA, TrainingFailure
+from launcher.bridge.fleet_role import FleetRole
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "recommendation"
 NAMES = ("ratings", "train", "infer")
@@ -47,7 +47,7 @@ class Guess(float):
 
 
 def rmse(example: dict[str, ModuleType], guess: float, number: int) -> float:
-    session = SimpleNamespace(place=Place(), predict=lambda *_: [Guess(guess)])
+    session = SimpleNamespace(role=FleetRole(), predict=lambda *_: [Guess(guess)])
     shard = SimpleNamespace(held_out=[1], held_out_batches=lambda: [{"rating": 3.0}])
     found: float = example["train"]._rmse(session, None, shard, number)
     return found
@@ -55,7 +55,7 @@ def rmse(example: dict[str, ModuleType], guess: float, number: int) -> float:
 
 def test_a_pass_whose_held_out_error_is_no_number_is_not_saved(example: dict[str, ModuleType]) -> None:
     assert rmse(example, 7.0, 8001) == 2.0  # of a guess of 5, the best there is
-    with pytest.raises(Failure) as caught:
+    with pytest.raises(TrainingFailure) as caught:
         rmse(example, math.nan, 8002)
     assert caught.value.code == DATA
     assert str(caught.value) == "the held-out RMSE is nan after pass 8002: is the learning rate too high?"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from launcher.bridge.failure import SETTINGS, Failure
-from launcher.bridge.v1.flags import Flags, parse
+from launcher.bridge.failure import SETTINGS, TrainingFailure
+from launcher.bridge.v1.flags import V1Flags, parse_flags
 
 ROOT = Path(__file__).parents[3]
 PADDLE = str(ROOT / "launcher" / "bridge" / "bin" / "paddle")
@@ -28,22 +28,28 @@ OF_THE_ARTICLES = (
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("", Flags()),
-        ("--port=7164 --ports_num 2 --ports_num_for_sparse=2", Flags(port=7164, ports_num=2, ports_num_for_sparse=2)),
-        ("--port_num=2", Flags(ports_num=2)),
-        ("--local=0 --use_gpu=false --config=./trainer_config.py", Flags(local=False, config="./trainer_config.py")),
-        ("--local FALSE --comment=x", Flags(local=False, comment="x")),
-        ("--test_all_data_in_one_period --num_passes=3", Flags(test_all_data_in_one_period=True, num_passes=3)),
-        ("--local --local=True --local=1", Flags()),
-        ("--num_passes=10 --num_passes=2", Flags(num_passes=2)),
-        ("--pservers= --comment= --nics eth0", Flags(nics="eth0")),
-        ("--comment=a=b", Flags(comment="a=b")),
-        ("--start_pass=3 --save_dir=/out", Flags(start_pass=3, save_dir="/out")),
-        ("--trainer_id=2 --num_gradient_servers=3", Flags(trainer_id=2, num_gradient_servers=3)),
+        ("", V1Flags()),
+        (
+            "--port=7164 --ports_num 2 --ports_num_for_sparse=2",
+            V1Flags(port=7164, ports_num=2, ports_num_for_sparse=2),
+        ),
+        ("--port_num=2", V1Flags(ports_num=2)),
+        (
+            "--local=0 --use_gpu=false --config=./trainer_config.py",
+            V1Flags(local=False, config="./trainer_config.py"),
+        ),
+        ("--local FALSE --comment=x", V1Flags(local=False, comment="x")),
+        ("--test_all_data_in_one_period --num_passes=3", V1Flags(test_all_data_in_one_period=True, num_passes=3)),
+        ("--local --local=True --local=1", V1Flags()),
+        ("--num_passes=10 --num_passes=2", V1Flags(num_passes=2)),
+        ("--pservers= --comment= --nics eth0", V1Flags(nics="eth0")),
+        ("--comment=a=b", V1Flags(comment="a=b")),
+        ("--start_pass=3 --save_dir=/out", V1Flags(start_pass=3, save_dir="/out")),
+        ("--trainer_id=2 --num_gradient_servers=3", V1Flags(trainer_id=2, num_gradient_servers=3)),
     ],
 )
-def test_they_are_written_as_v1_took_them(words: str, expected: Flags) -> None:
-    assert parse(words.split()) == expected
+def test_they_are_written_as_v1_took_them(words: str, expected: V1Flags) -> None:
+    assert parse_flags(words.split()) == expected
 
 
 @pytest.mark.parametrize(
@@ -66,27 +72,27 @@ def test_they_are_written_as_v1_took_them(words: str, expected: Flags) -> None:
     ],
 )
 def test_what_cannot_be_is_refused_with_a_sentence(words: str, sentence: str) -> None:
-    with pytest.raises(Failure, match=sentence) as told:
-        parse(words.split())
+    with pytest.raises(TrainingFailure, match=sentence) as told:
+        parse_flags(words.split())
     assert told.value.code == SETTINGS
 
 
 def test_everything_that_is_wrong_is_told_at_once() -> None:
-    with pytest.raises(Failure) as told:
-        parse(["--num_pases=3", "--local=yes", "--use_gpu=1"])
+    with pytest.raises(TrainingFailure) as told:
+        parse_flags(["--num_pases=3", "--local=yes", "--use_gpu=1"])
     assert len(str(told.value).splitlines()) == 3
 
 
 def test_the_document_has_every_flag_with_what_it_is_otherwise() -> None:
     rows = re.findall(r"^\| `--(\w+)` \| (\S*) *\|", (ROOT / "docs" / "bridge.md").read_text(), re.MULTILINE)
-    defaults = {field.name: field.default for field in fields(Flags)}
+    defaults = {field.name: field.default for field in fields(V1Flags)}
     shown = {name: str(int(value)) if isinstance(value, bool) else str(value) for name, value in defaults.items()}
     assert dict(rows) == shown
 
 
 def test_every_flag_of_the_articles_is_known() -> None:
     zero = {"use_gpu", "trainer_id"}
-    parse([f"--{name}={int(name not in zero)}" for name in OF_THE_ARTICLES])
+    parse_flags([f"--{name}={int(name not in zero)}" for name in OF_THE_ARTICLES])
 
 
 @pytest.mark.parametrize(

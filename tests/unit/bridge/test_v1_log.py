@@ -12,14 +12,14 @@ import pytest
 
 from launcher.bridge.v1 import names
 from launcher.bridge.v1 import pass_stats as courses
-from launcher.bridge.v1.log import Log
-from launcher.bridge.v1.pass_stats import Course, Sums, together
+from launcher.bridge.v1.log import V1Log
+from launcher.bridge.v1.pass_stats import PassStats, Sums, sum_of
 
 ERROR = "classification_error_evaluator"
 
 
 def test_a_course_tells_means_by_sample_of_the_whole_and_of_late() -> None:
-    course = Course(3, (ERROR,))
+    course = PassStats(3, (ERROR,))
     course.add(1, 10, (1.0, 0.5))
     course.add(2, 30, (2.0, 0.1))
     assert course.line() == (
@@ -34,7 +34,7 @@ def test_a_course_tells_means_by_sample_of_the_whole_and_of_late() -> None:
 
 
 def test_without_evaluators_there_is_no_word_of_them() -> None:
-    course = Course(0, ())
+    course = PassStats(0, ())
     course.add(1, 4, (0.5,))
     assert course.end() == " Pass=0 Batch=1 samples=4 AvgCost=0.5"
 
@@ -49,12 +49,12 @@ def test_without_evaluators_there_is_no_word_of_them() -> None:
     ],
 )
 def test_held_out_samples_of_all_trainers_count_alike(sums: list[Sums], expected: str) -> None:
-    assert courses.tested(together(sums), (ERROR,)) == expected
+    assert courses.tested(sum_of(sums), (ERROR,)) == expected
 
 
 def test_a_line_is_glogs_and_begins_anew_after_dots() -> None:
     out = io.StringIO()
-    log = Log(out)
+    log = V1Log(out)
     log.dot()
     log.dot()
     log.tell("trainer mode: Normal")
@@ -99,6 +99,6 @@ class Values:
 
 
 def test_a_file_is_v1s(tmp_path: Path) -> None:
-    names.write(tmp_path, {"fc_0.w_0": Values(1.5, -2.0), "middle": Values(3.5)})
+    names.write_v1_files(tmp_path, {"fc_0.w_0": Values(1.5, -2.0), "middle": Values(3.5)})
     assert (tmp_path / "___fc_layer_0__.w0").read_bytes() == struct.pack("<iIQff", 0, 4, 2, 1.5, -2.0)
     assert (tmp_path / "middle").read_bytes() == struct.pack("<iIQf", 0, 4, 1, 3.5)

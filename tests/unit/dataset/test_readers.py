@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from launcher import dataset
-from launcher.dataset.problem import DatasetError, Misuse
+from launcher.dataset.problem import DatasetError, DatasetMisuse
 
 ROOT = Path(__file__).parents[3]
 MODULES = sorted(ROOT.glob("launcher/dataset/*.py"))
@@ -105,13 +105,13 @@ def test_count_and_number_come_from_the_environment(tmp_path: Path, monkeypatch:
     ],
 )
 def test_what_cannot_be_right_is_refused_before_a_file_is_touched(asked: dict[str, Any], told: str) -> None:
-    with pytest.raises(Misuse, match=told):
+    with pytest.raises(DatasetMisuse, match=told):
         dataset.cluster_files_reader("/nowhere/*", **asked)
 
 
 def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRAINERS", "many")
-    with pytest.raises(Misuse, match="TRAINERS='many'"):
+    with pytest.raises(DatasetMisuse, match="TRAINERS='many'"):
         dataset.recordio_reader("x")
 
 
@@ -125,7 +125,7 @@ def test_a_pattern_that_matches_nothing_is_refused(make: Callable[..., Any], tmp
     "suffix", ["train.pickle", "%d-%d", "%s-%d", "train-%", "", "%05d/x", "%%d", "100%-%d", "%5.2f"]
 )
 def test_a_suffix_without_one_field_for_the_number_is_refused(tmp_path: Path, suffix: str) -> None:
-    with pytest.raises(Misuse, match="expected one field for the file's number"):
+    with pytest.raises(DatasetMisuse, match="expected one field for the file's number"):
         dataset.split(reader_of(3), 1, f"{tmp_path}/{suffix}")
     assert not list(tmp_path.iterdir())
 
@@ -138,7 +138,7 @@ def test_a_line_count_that_is_none_is_refused(tmp_path: Path, line_count: Any) -
         lambda: dataset.convert(f"{tmp_path}/a", reader_of(3), num_shards=line_count),
     ]
     for call in calls:
-        with pytest.raises(Misuse, match="expected a whole number, 1 or more"):
+        with pytest.raises(DatasetMisuse, match="expected a whole number, 1 or more"):
             call()
     assert not list(tmp_path.iterdir())
 
@@ -157,7 +157,7 @@ def test_an_empty_reader_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_more_shards_than_records_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(Misuse, match="num_shards=4: the reader gives 3 records"):
+    with pytest.raises(DatasetMisuse, match="num_shards=4: the reader gives 3 records"):
         dataset.convert(str(tmp_path), reader_of(3), num_shards=4)
     assert not list(tmp_path.iterdir())
 
@@ -165,9 +165,9 @@ def test_more_shards_than_records_are_refused(tmp_path: Path) -> None:
 def test_convert_wants_either_records_or_shards(tmp_path: Path) -> None:
     both: list[dict[str, Any]] = [{}, {"line_count": 1, "num_shards": 1}]
     for asked in both:
-        with pytest.raises(Misuse, match="either line_count"):
+        with pytest.raises(DatasetMisuse, match="either line_count"):
             dataset.convert(str(tmp_path), reader_of(3), **asked)
-    with pytest.raises(Misuse, match="name_prefix='a/b'"):
+    with pytest.raises(DatasetMisuse, match="name_prefix='a/b'"):
         dataset.convert(str(tmp_path), reader_of(3), 1, "a/b")
 
 
@@ -193,11 +193,13 @@ def test_files_of_an_earlier_longer_run_are_never_read_as_part_of_this_one(tmp_p
     dataset.split(reader_of(9), 2, suffix)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     dataset.split(reader_of(9), 2, suffix)
-    with pytest.raises(Misuse, match=r"train-00003.pickle is of an earlier run with more or other files, 2 in all"):
+    with pytest.raises(
+        DatasetMisuse, match=r"train-00003.pickle is of an earlier run with more or other files, 2 in all"
+    ):
         dataset.split(reader_of(5), 2, suffix)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
     dataset.convert(str(tmp_path), reader_of(9), 3, "p")
-    with pytest.raises(Misuse, match="p-00000-of-00003 is of an earlier run"):
+    with pytest.raises(DatasetMisuse, match="p-00000-of-00003 is of an earlier run"):
         dataset.convert(str(tmp_path), reader_of(9), 2, "p")
 
 

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from launcher.dataset import recordio
-from launcher.dataset.problem import Damaged, DamagedWarning, DatasetError, Misuse
+from launcher.dataset.problem import Damaged, DamagedWarning, DatasetError, DatasetMisuse
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "recordio"
 CHUNK = 4096
@@ -102,7 +102,7 @@ def test_a_reader_goes_to_any_record(kind: str, number: int) -> None:
             assert list(found) == RECORDS[number:]
         found.seek(1000)
         assert found.read() is None
-        with pytest.raises(Misuse):
+        with pytest.raises(DatasetMisuse):
             found.seek(-1)
 
 
@@ -260,7 +260,7 @@ def test_too_many_false_beginnings_end_in_a_refusal(monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_what_cannot_be_asked_for_is_refused(call: object) -> None:
-    with pytest.raises(Misuse):
+    with pytest.raises(DatasetMisuse):
         call()  # type: ignore[operator]
 
 

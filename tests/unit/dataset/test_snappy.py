@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from launcher.dataset import convert, recordio, snappy
-from launcher.dataset.problem import Misuse
+from launcher.dataset.problem import DatasetMisuse
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "recordio"
 LIMIT = 1 << 24
@@ -61,11 +61,11 @@ REFUSED = "cramjam, which is not installed: run pip install cramjam, or choose c
 
 @pytest.mark.usefixtures("alone")
 def test_without_the_package_writing_is_refused_before_a_file_is_there(tmp_path: Path) -> None:
-    with pytest.raises(Misuse, match=REFUSED):
+    with pytest.raises(DatasetMisuse, match=REFUSED):
         recordio.writer(tmp_path / "file", compressor="snappy")
-    with pytest.raises(Misuse, match=REFUSED):
+    with pytest.raises(DatasetMisuse, match=REFUSED):
         convert(str(tmp_path / "out"), lambda: [1, 2], num_shards=2, compressor="snappy")
-    with pytest.raises(Misuse, match=REFUSED):
+    with pytest.raises(DatasetMisuse, match=REFUSED):
         snappy.compress(b"x")
     assert list(tmp_path.iterdir()) == []
 

@@ -13,10 +13,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from launcher.dataset.arguments import asked
-from launcher.dataset.progress import Telling
+from launcher.dataset.arguments import split_options
+from launcher.dataset.progress import SplitProgress
 from launcher.dataset.ratings import world_for
-from launcher.dataset.splitting import run
+from launcher.dataset.splitting import split_into_shards
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "recommendation"
 NAMES = ("ratings", "world", "make_data")
@@ -174,7 +174,7 @@ def test_a_directory_of_movielens_is_divided_and_a_fold_stays_as_it_is(
 def test_a_split_without_an_input_is_what_the_example_makes_up(example: SimpleNamespace, tmp_path: Path) -> None:
     """The shards hold the ratings; who the users and movies are lies beside, and under each shard in a pod."""
     words = ["split", "--out", str(tmp_path), "--shards", "3", "--samples", "1001"]
-    run(asked(words, {}), {}, Telling(io.StringIO()))
+    split_into_shards(split_options(words, {}), {}, SplitProgress(io.StringIO()))
     whole = example.world.make(900, 700, 1001, 1)
     found = []
     for rank in range(3):

@@ -18,9 +18,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from launcher.dataset.arguments import asked
-from launcher.dataset.progress import Telling
-from launcher.dataset.splitting import run
+from launcher.dataset.arguments import split_options
+from launcher.dataset.progress import SplitProgress
+from launcher.dataset.splitting import split_into_shards
 from launcher.pod.data.filesystems import is_network, kind_of, threads_for
 from launcher.pod.outcome import ShardError
 from tests.support.hanging import hanging_volume
@@ -43,7 +43,7 @@ def split(volume: Volume, shards: int, *, layout: str = "rank", samples: int = 1
         "--samples",
         str(samples),
     ]
-    run(asked(words, {}), {}, Telling(io.StringIO()))
+    split_into_shards(split_options(words, {}), {}, SplitProgress(io.StringIO()))
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_what_a_split_wrote_is_verified_in_each_pod(volume: Volume, layout: str,
 def test_a_byte_that_is_not_as_it_was_split_is_refused(volume: Volume, size: int) -> None:
     (volume.top / "in").write_bytes(b"a line of text\n" * (size * 3 // 15))
     words = ["split", "--out", str(volume.job), "--shards", "3", str(volume.top / "in")]
-    run(asked(words, {}), {}, Telling(io.StringIO()))
+    split_into_shards(split_options(words, {}), {}, SplitProgress(io.StringIO()))
     part = volume.job / "0/data/part-00000"
     assert volume.stage(0).verified == 1
     shutil.rmtree(volume.data)
