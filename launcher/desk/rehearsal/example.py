@@ -42,8 +42,6 @@ class Example:
     passes_flag: str
     passes: int  # 0: the program alone knows
     env: Mapping[str, str]
-    # The Python that draws the curve, where there is one that can.
-    painter: Path | None = None
 
 
 def stand_in(root: Path, environ: Mapping[str, str]) -> Example:
@@ -72,7 +70,6 @@ def recommendation(root: Path, python: Path) -> Example:
         passes_flag="--passes",
         passes=15,
         env={"PYTHONPATH": str(root)},
-        painter=python,
     )
 
 

@@ -55,11 +55,6 @@ class Rehearsal:
         return self.job_dir / OUTPUT
 
     @property
-    def curve(self) -> Path:
-        """The picture of what was learned."""
-        return self.directory / "curve.png"
-
-    @property
     def report(self) -> Path:
         """The gang's story as a page."""
         return self.directory / "report.html"

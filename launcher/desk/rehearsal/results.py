@@ -1,22 +1,19 @@
-"""What there is to see when a rehearsal is over: its tables, its pictures, and who failed."""
+"""What there is to see when a rehearsal is over: its tables, its page, and who failed."""
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 from launcher import contract
-from launcher.desk.rehearsal import curve, show
+from launcher.desk.rehearsal import show
 from launcher.desk.rehearsal.processes import Ended
 from launcher.desk.rehearsal.rehearsal import Pod, Rehearsal
 from launcher.desk.rehearsal.show import LastWord, Learned
 
 TAIL = 12  # lines
-DRAWING = Path(__file__).with_name("drawing.py")  # not imported here, where no Pillow is
 
 
 def tell(rehearsal: Rehearsal, pods: Sequence[Pod], ended: Sequence[Ended], seconds: float) -> int:
@@ -32,8 +29,8 @@ def tell(rehearsal: Rehearsal, pods: Sequence[Pod], ended: Sequence[Ended], seco
         f"\ntrainers' and pservers' logs: {shown_path(rehearsal.output)}/{contract.NODE_PREFIX}*/{{train,server}}.log"
     )
     print(f"launchers' own: {shown_path(rehearsal.directory)}/pods/*/stderr.log")
-    for what, path in (*_drawn(rehearsal, learned), *_report(rehearsal)):
-        print(f"{what}: {shown_path(path)}")
+    if _report(rehearsal):
+        print(f"the run as a page, with its timeline and curves: {shown_path(rehearsal.report)}")
     failed = _culprit([each for each in ended if each.code], words)
     if failed:
         print("\n".join(_failure(failed, words[failed.pod.address])))
@@ -74,24 +71,10 @@ def _scores(rehearsal: Rehearsal, name: str) -> Iterator[float]:
             yield float(line.split("::")[2])
 
 
-def _drawn(rehearsal: Rehearsal, learned: Learned) -> list[tuple[str, Path]]:
-    """Let the curve be drawn, where there are errors to show and a Python that can."""
-    if not (learned.errors and rehearsal.example.painter):
-        return []
-    picture = curve.of(f"Recommendation on {rehearsal.pods} pservers", learned)
-    words = (rehearsal.example.painter, DRAWING, rehearsal.curve)
-    done = subprocess.run(words, input=json.dumps(asdict(picture)), stderr=subprocess.PIPE, text=True, check=False)
-    if done.returncode:
-        print(f"the curve cannot be drawn: {done.stderr.strip().splitlines()[-1]}")
-        return []
-    return [("the curve", rehearsal.curve)]
-
-
-def _report(rehearsal: Rehearsal) -> list[tuple[str, Path]]:
-    """Let the gang's story be made a page; a gang that never began has none."""
+def _report(rehearsal: Rehearsal) -> bool:
+    """Have the page of the run made, and return whether there is one: a gang that never began has no events."""
     words = (sys.executable, "-m", "launcher.report", rehearsal.output, "-o", rehearsal.report)
-    done = subprocess.run(words, capture_output=True, check=False)
-    return [] if done.returncode else [("the gang's story", rehearsal.report)]
+    return subprocess.run(words, capture_output=True, check=False).returncode == 0
 
 
 def _tell_output(rehearsal: Rehearsal) -> None:

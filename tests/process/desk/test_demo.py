@@ -78,7 +78,7 @@ def test_three_pods_train_to_the_end_and_leave_the_seeds_tree(repository: Path, 
         assert costs[0] > costs[1] > costs[2]
     assert "pass 3/3 [" in told
     assert "all 3 pods ended with 0" in told
-    assert "the gang's story: build/demo/report.html\n" in told
+    assert "the run as a page, with its timeline and curves: build/demo/report.html\n" in told
     assert "every trainer is done" in (repository / "build" / "demo" / "report.html").read_text()
     assert "├── node_0\n│   ├── server.log\n│   └── train.log\n" in told
     assert [line.split()[:3] for line in told.splitlines() if line.startswith("127.0.1.")] == [

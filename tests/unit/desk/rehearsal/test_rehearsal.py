@@ -51,9 +51,9 @@ def test_no_two_pods_share_a_directory_and_none_works_on_the_volume() -> None:
 
 
 def test_all_that_is_made_lies_below_the_directory_and_only_the_output_on_the_volume() -> None:
-    made = (rehearsal().output, rehearsal().config_dir, rehearsal().curve, rehearsal().report)
+    made = (rehearsal().output, rehearsal().config_dir, rehearsal().report)
     assert all(path.is_relative_to(TOP) for path in made)
-    assert [path.is_relative_to(rehearsal().job_dir) for path in made] == [True, True, False, False]
+    assert [path.is_relative_to(rehearsal().job_dir) for path in made] == [True, True, False]
 
 
 def test_the_launcher_is_started_by_its_command_with_the_flags_of_start_sh() -> None:
