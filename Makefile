@@ -9,7 +9,7 @@ help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
 
 demo: $(READY) ## three nodes train on this machine: Paddle's own pservers and trainers, no root, no container (590 MB once, in the cache)
-	@$(BIN)/python -m launcher.desk.local
+	@$(BIN)/paddlectl local
 
 test: $(READY) ## all tests, with the coverage that is held; what cannot run here is told at the end
 	@rm -f .coverage .coverage.*

@@ -34,7 +34,7 @@ def main(words: Sequence[str] | None = None) -> int:
         return 2
     except JobError as error:
         sys.stderr.write("".join(f"paddlectl: {sentence}\n" for sentence in str(error).splitlines()))
-        return 1
+        return error.code
     except KeyboardInterrupt:
         sys.stderr.write("\n")
         return 128 + signal.SIGINT

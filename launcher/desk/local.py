@@ -1,8 +1,11 @@
-"""The rehearsal's first address, `python -m launcher.desk.local`."""
+"""The rehearsal's first address: `python -m launcher.desk.local` is `paddlectl local`."""
 
 from __future__ import annotations
 
-import runpy
+import sys
+
+from launcher.desk.cli import main
 
 if __name__ == "__main__":
-    runpy.run_module("launcher.desk.rehearsal.local", run_name="__main__", alter_sys=True)
+    sys.stderr.write("python -m launcher.desk.local is `paddlectl local` now: run that, its flags are the same\n")
+    sys.exit(main(("local", *sys.argv[1:])))

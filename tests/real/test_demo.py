@@ -19,7 +19,7 @@ ROW = re.compile(r"^ +(\d+)((?:  \d\.\d{4}){3})  (\d\.\d{4}) +(\d\.\d{4})$", re.
 
 @pytest.mark.usefixtures("paddle_python")
 def test_it_trains_and_shows_a_table_and_a_page_with_its_curves(tmp_path: Path) -> None:
-    words = ("-m", "launcher.desk.local", "--passes=3", f"--port={PORT}", f"--directory={tmp_path / 'demo'}")
+    words = ("-m", "launcher.desk", "local", "--passes=3", f"--port={PORT}", f"--directory={tmp_path / 'demo'}")
     demo = subprocess.run((sys.executable, *words), cwd=ROOT, capture_output=True, text=True, check=False)
     told = demo.stdout + demo.stderr
     assert demo.returncode == 0, told

@@ -92,7 +92,7 @@ def test_only_the_main_pages_exit() -> None:
         "launcher.bridge.failure",  # the last call of programs that train, examples among them
         "launcher.pod.__main__",
         "launcher.desk.__main__",
-        "launcher.desk.rehearsal.local",
+        "launcher.desk.local",
         "launcher.transfer.__main__",
         "launcher.report.__main__",
         "launcher.dataset.__main__",

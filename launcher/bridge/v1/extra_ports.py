@@ -1,7 +1,8 @@
 """The ports of a v1 pserver that Paddle 2.6.2 has no use for: it serves all by one, but v1's launchers wait for all.
 
 A process of its own, since a pserver of 2.6.2 lets no other Python thread run:
-`python extra_ports.py HOST PORT OTHERS...`. They are opened once the pserver serves, and closed when it ends, which its pipe to here tells.
+`python extra_ports.py HOST PORT OTHERS...`.
+The ports are opened once the pserver serves, and closed when it ends, which its pipe to here tells.
 """
 
 from __future__ import annotations

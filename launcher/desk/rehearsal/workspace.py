@@ -13,14 +13,17 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from launcher.desk.errors import Problem
 from launcher.desk.rehearsal.example import MAKER, Example
 from launcher.desk.rehearsal.rehearsal import Pod, Rehearsal
 
 MARKER = ".paddle-launcher-demo"
 
 
-class NotReady(Exception):
-    """The rehearsal cannot begin, for a reason that a sentence tells."""
+class NotReady(Problem):
+    """The rehearsal cannot begin; the exit code is the launcher's own for that."""
+
+    code = 78
 
 
 def check_example(example: Example) -> None:
@@ -76,7 +79,7 @@ def clear(directory: Path, *, keep: bool) -> None:
         if directory.exists():
             shutil.rmtree(directory)
         directory.mkdir(parents=True)
-        (directory / MARKER).write_text("Made by launcher.desk.rehearsal.local, which may remove this directory.\n")
+        (directory / MARKER).write_text("Made by `paddlectl local`, which may remove this directory.\n")
     except OSError as error:
         raise NotReady(f"{directory} cannot be made anew: {error.strerror} ({error.filename})") from error
 

@@ -10,21 +10,22 @@ from launcher.contract import PSERVER_PORT
 from launcher.desk.arguments import flag, whole
 from launcher.desk.errors import Problem
 from launcher.desk.rehearsal import example
-from launcher.desk.rehearsal.example import Example
 from launcher.desk.rehearsal.rehearsal import JOB
 from launcher.desk.session import Desk
 from launcher.desk.verbs import submit
 from launcher.job import PaddleJob, Volume
 
 if TYPE_CHECKING:
-    from launcher.desk.rehearsal.local import Place
+    from launcher.desk.rehearsal.local import RehearsalPlace
 
 MOST = 100
 EXAMPLES = """\
   paddlectl local -jobname my-job -parallelism 3 -entry "python train.py" my-package
   paddlectl local -topology trainer_config.py -passes 2 my-package      with the `paddle` that is on PATH
   paddlectl local --pods 3 --passes 10                                  without a program: the demo
-  paddlectl local --stand-in                                            the demo without Paddle, in a few seconds"""
+  paddlectl local --stand-in                                            the demo without Paddle, in a few seconds
+  paddlectl local --port 8164                                           where another program has ports from 7164 on
+  paddlectl local --keep                                                the last run is moved to build/demo.1"""
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -48,23 +49,17 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(given: Namespace, desk: Desk) -> int:
     """Rehearse; the code is 0, or that of the pod that failed first."""
-    from launcher.desk.display import Line
     from launcher.desk.rehearsal import local, workspace
 
-    def demo(line: Line) -> Example:
-        return local.demo(Path.cwd(), line, stand_in=given.stand_in)
-
-    def mine(_: Line) -> Example:
-        chosen = example.submitted(job, Path(job.trainer_package_path))
-        workspace.check_example(chosen)
-        return chosen
-
     if not (given.entry or given.topology or given.package):
+        demo = local.demo(Path.cwd(), stand_in=given.stand_in)
         return local.rehearse(demo, _place(given, "demo", JOB, given.pods or 3), passes=given.passes)
     job = described(given)
+    mine = example.submitted(job, Path(job.trainer_package_path))
+    workspace.check_example(mine)
     if given.pservers not in (1, job.trainers):
         desk.voice.note(f"-pservers {given.pservers}: here each of the {job.trainers} pods is one, and a trainer")
-    return local.rehearse(mine, _place(given, job.job_name, job.job_name, job.trainers), passes=None)
+    return local.rehearse(lambda _: mine, _place(given, job.job_name, job.job_name, job.trainers), passes=None)
 
 
 def described(given: Namespace) -> PaddleJob:
@@ -93,8 +88,8 @@ def described(given: Namespace) -> PaddleJob:
     )
 
 
-def _place(given: Namespace, directory: str, job: str, pods: int) -> Place:
-    from launcher.desk.rehearsal.local import Place
+def _place(given: Namespace, directory: str, job: str, pods: int) -> RehearsalPlace:
+    from launcher.desk.rehearsal.local import RehearsalPlace
 
     where = Path(given.directory or f"build/{directory}").resolve()
-    return Place(directory=where, pods=pods, port=given.port, keep=given.keep, job=job)
+    return RehearsalPlace(directory=where, pods=pods, port=given.port, keep=given.keep, job=job)

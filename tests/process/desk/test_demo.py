@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from launcher.desk.rehearsal import local, show
+from launcher.desk import cli
+from launcher.desk.rehearsal import show
 from tests.support.lives import Lives
 from tests.support.waiting import wait_until
 
@@ -46,7 +47,7 @@ def start(repository: Path, lives: Lives, *words: str, stdout: int = subprocess.
 
 
 def rehearse(repository: Path, env: Mapping[str, str], *words: str, stdout: int = subprocess.PIPE) -> Demo:
-    argv = (sys.executable, "-m", "launcher.desk.local", f"--port={PORT}", *words)
+    argv = (sys.executable, "-m", "launcher.desk", "local", f"--port={PORT}", *words)
     return subprocess.Popen(argv, cwd=repository, env=env, stdout=stdout, stderr=subprocess.STDOUT, text=True)
 
 
@@ -163,7 +164,7 @@ def test_where_paddle_cannot_be_had_the_stand_in_trains_and_it_is_said_why(check
     told = finish(demo, 100)
     assert demo.returncode == 0, told
     why = "pip cannot reach a package registry from here"
-    assert f"Paddle cannot be had here: {why}. A stand-in of ours trains in its place.\n" in told
+    assert f"Paddle cannot be installed here: {why}. The stand-in trains in its place.\n" in told
     assert "all 1 pods ended with 0" in told
     assert {path.name for path in (checkout / "cache" / "paddle-launcher").iterdir()} <= {
         path.name for path in (checkout / "cache").glob("*/*.lock")
@@ -175,7 +176,7 @@ def test_a_cache_that_cannot_be_made_is_told_and_the_stand_in_trains(checkout: P
     demo = without_paddle(checkout, lives, XDG_CACHE_HOME=str(checkout / "file"))
     told = finish(demo)
     assert demo.returncode == 0, told
-    assert f"Paddle cannot be had here: {checkout}/file/paddle-launcher: Not a directory. A stand-in" in told
+    assert f"Paddle cannot be installed here: {checkout}/file/paddle-launcher: Not a directory. The stand-in" in told
 
 
 @pytest.mark.timeout(240)
@@ -188,7 +189,7 @@ def test_told_to_stop_while_paddle_is_installed_nothing_is_left(checkout: Path, 
         told = finish(demo)
         asking.close()
     assert demo.returncode == 128 + signal.SIGINT, told
-    assert told.endswith("\nrehearsal: SIGINT: stopped\n")
+    assert told.endswith("\npaddlectl: SIGINT: stopped\n")
     assert "Traceback" not in told
     assert not lives.marked()
     assert [path.suffix for path in (checkout / "cache" / "paddle-launcher").iterdir()] == [".lock"]
@@ -200,8 +201,18 @@ def test_a_port_in_use_is_told_before_anything_is_made(
 ) -> None:
     monkeypatch.chdir(repository)
     with socket.create_server(("127.0.1.2", PORT + 3)):
-        assert local.main([f"--port={PORT}"]) == 78
+        assert cli.main(["local", "--stand-in", f"--port={PORT}"]) == 78
     assert (
         f"127.0.1.2:{PORT + 3} is taken by another program: choose other ports with --port" in capsys.readouterr().err
     )
     assert not (repository / "build").exists()
+
+
+def test_the_first_address_of_the_demo_names_its_new_one_and_does_the_same(tmp_path: Path) -> None:
+    words = (sys.executable, "-m", "launcher.desk.local", "--stand-in", "--pods=1", f"--port={PORT}")
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 78
+    named, refused = done.stderr.splitlines()
+    assert named == "python -m launcher.desk.local is `paddlectl local` now: run that, its flags are the same"
+    assert refused.startswith("paddlectl: ")
+    assert "expected the current directory to be the repository's root" in refused

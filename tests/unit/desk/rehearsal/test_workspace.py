@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from launcher.desk.rehearsal import example, local, processes, workspace
+from launcher.desk import cli
+from launcher.desk.rehearsal import example, processes, workspace
 from launcher.desk.rehearsal.processes import PATIENCE, Ended
 from launcher.desk.rehearsal.rehearsal import Rehearsal, pods_of
 from launcher.desk.rehearsal.workspace import MARKER, NotReady
@@ -79,7 +80,8 @@ def test_without_the_example_the_repository_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert local.main([]) == 78
+    with socket.create_server(("127.0.1.1", 0)) as taken:  # which would be told only after that
+        assert cli.main(["local", f"--port={taken.getsockname()[1]}"]) == 78
     assert "expected the current directory to be the repository's root" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
@@ -100,19 +102,17 @@ def test_data_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     ("words", "sentence"),
     [
         (["--pods", "0"], "'0': expected a whole number from 1 to 100"),
-        (["--passes", "ten"], "'ten': expected a whole number from 1 to 10000"),
+        (["--passes", "ten"], "'ten': expected a whole number from 1 to 1000000"),
     ],
 )
 def test_a_number_that_cannot_be_is_told(words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        local.main(words)
+    assert cli.main(["local", *words]) == 2
     assert sentence in capsys.readouterr().err
 
 
 def test_help_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        local.main(["--help"])
-    assert "python -m launcher.desk.local --pods 5 --passes 20" in capsys.readouterr().out
+    assert cli.main(["local", "--help"]) == 0
+    assert "paddlectl local --pods 3 --passes 10" in capsys.readouterr().out
 
 
 def ended(code: int) -> Ended:
