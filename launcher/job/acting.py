@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from launcher.job.description import Job
 
-WHOLE = ("submit", "dry_run")  # the other verbs know a job by its name
-
 
 def inside(environ: Mapping[str, str] = os.environ) -> bool:
     """Return whether this is a process of a job: its launcher has told it which part it plays."""
@@ -47,9 +45,9 @@ def here(verb: str, job: Job, options: Mapping[str, Any]) -> Any:  # noqa: ANN40
     """Do it in this process."""
     from launcher.desk.jobs import control
 
-    if verb in WHOLE:
-        return getattr(control, verb)(job, **options)
-    return getattr(control, verb)(job.job_name, namespace=job.namespace, **options)
+    if verb in control.WITH_JOB:
+        return control.WITH_JOB[verb](job, **options)
+    return control.BY_NAME[verb](job.job_name, namespace=job.namespace, **options)
 
 
 def _there(own: str, verb: str, job: Job, options: Mapping[str, Any]) -> Any:  # noqa: ANN401  # as the desk's

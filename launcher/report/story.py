@@ -75,11 +75,6 @@ class Story:
         """How often the gang was started again."""
         return max((chapter.made.restarts for chapter in self.chapters), default=0)
 
-    @property
-    def failed(self) -> bool:
-        """Whether it ended, and not well."""
-        return self.verdict is not None and self.verdict.code != 0
-
 
 def tell(reading: Reading) -> Story | None:
     """Return the story of the newest run, or None where nothing is told."""

@@ -1,15 +1,13 @@
-"""What can be done with jobs, for `paddlectl` and for PaddleJob alike: each is found by its name."""
+"""What PaddleJob's verbs do at the desk: how a job is, its end, and where the others are."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from launcher.desk.jobs import lookup
-from launcher.desk.jobs import submit as submitting
-from launcher.desk.jobs.logs import logs as logs
-from launcher.desk.jobs.submit import dry_run as dry_run
-from launcher.desk.jobs.submit import submit as submit
-from launcher.desk.jobs.wait import wait as wait
+from launcher.desk.jobs import lookup, submit
+from launcher.desk.jobs.logs import logs
+from launcher.desk.jobs.wait import wait
 from launcher.desk.session import Asked, Desk
 
 Json = dict[str, Any]
@@ -36,7 +34,7 @@ def status(name: str, desk: Desk | None = None, *, namespace: str = "") -> Json:
 def kill(name: str, desk: Desk | None = None, *, remove: bool = False, namespace: str = "") -> str:
     """End a job's pods and keep what there is to read of it; with `remove`, leave nothing. Return what was done."""
     desk = desk or Desk(Asked(namespace=namespace))
-    if remove and submitting.remove(desk.api, name):
+    if remove and submit.remove(desk.api, name):
         return f"job {name} is removed; what it wrote on a volume stays"
     gang = lookup.found(desk.api, name)
     # One of its Jobs may go on alone: where the other has failed, or where a kill broke off between the two.
@@ -46,3 +44,8 @@ def kill(name: str, desk: Desk | None = None, *, remove: bool = False, namespace
     for each in going_on:
         desk.api.patch("Job", each.name, {"spec": {"suspend": True}})
     return f"job {name} is being ended; `paddlectl get workers {name}` shows what still runs"
+
+
+# What each of PaddleJob's verbs calls: these with the job itself, the others with its name and namespace.
+WITH_JOB: Mapping[str, Callable[..., object]] = {"submit": submit.submit, "dry_run": submit.dry_run}
+BY_NAME: Mapping[str, Callable[..., object]] = {"status": status, "logs": logs, "wait": wait, "kill": kill}

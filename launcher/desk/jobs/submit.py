@@ -25,7 +25,11 @@ GONE_WITHIN = 180.0  # seconds; a pod has a grace of 60
 def submit(job: Job, desk: Desk | None = None, *, replace: bool = False) -> Json:
     """Create a job, with `replace` in the place of one of its name, and return how it is."""
     desk = desk or Desk(Asked(namespace=job.namespace))
-    manifests = checked(job, desk, replace=replace)
+    return send(job, checked(job, desk, replace=replace), desk, replace=replace)
+
+
+def send(job: Job, manifests: tuple[Json, ...], desk: Desk, *, replace: bool) -> Json:
+    """Create a job of manifests that were checked, and return how it is."""
     if replace:
         removed(desk, job.job_name)
     create(desk.api, manifests, desk.voice.warn)
@@ -153,17 +157,15 @@ def gone(api: Api, kind: str, name: str) -> None:
 def _needed(api: Api, manifests: tuple[Json, ...]) -> None:
     """Say which Secret or claim is not there: pods would wait for it for ever."""
     made = {each["metadata"]["name"] for each in manifests}
-    for pod in (each["spec"]["template"]["spec"] for each in manifests if each["kind"] == "Job"):
-        for secret in pod.get("imagePullSecrets", ()):
-            _there(
-                api, "Secret", secret["name"], "`paddlectl get registry` lists them, `paddlectl registry` makes one"
-            )
-        for volume in pod.get("volumes", ()):
-            claim = volume.get("persistentVolumeClaim", {}).get("claimName")
-            if claim and claim not in made:
-                _there(
-                    api, "PersistentVolumeClaim", claim, "it is the volume behind /pfs: ask who keeps the namespace"
-                )
+    pods = [each["spec"]["template"]["spec"] for each in manifests if each["kind"] == "Job"]
+    secrets = [each["name"] for pod in pods for each in pod.get("imagePullSecrets", ())]
+    volumes = [each.get("persistentVolumeClaim", {}) for pod in pods for each in pod.get("volumes", ())]
+    claims = [each["claimName"] for each in volumes if each]
+    for name in dict.fromkeys(secrets):  # the pods of both roles have the same
+        _there(api, "Secret", name, "`paddlectl get registry` lists them, `paddlectl registry` makes one")
+    for name in dict.fromkeys(claims):
+        if name not in made:
+            _there(api, "PersistentVolumeClaim", name, "it is the volume behind /pfs: ask who keeps the namespace")
 
 
 def _there(api: Api, kind: str, name: str, remedy: str) -> None:

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 
 from launcher.contract import PSERVER, TRAINER
 from launcher.desk.arguments import flag, seconds, whole
-from launcher.desk.jobs import control
+from launcher.desk.jobs.logs import logs
 from launcher.desk.session import Desk
 
 EXAMPLES = """\
@@ -28,7 +28,5 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(given: Namespace, desk: Desk) -> int:
     """Print logs of the job."""
-    control.logs(
-        given.job, desk, follow=given.f, role=given.role, worker=given.worker, tail=given.n, since=given.since
-    )
+    logs(given.job, desk, follow=given.f, role=given.role, worker=given.worker, tail=given.n, since=given.since)
     return 0

@@ -9,7 +9,9 @@ from launcher.desk.arguments import flag, whole
 from launcher.desk.config import datacenters
 from launcher.desk.config.datacenters import Datacenter
 from launcher.desk.errors import Problem
-from launcher.desk.jobs import control, submit, volume
+from launcher.desk.jobs import submit, volume
+from launcher.desk.jobs.logs import logs
+from launcher.desk.jobs.wait import wait
 from launcher.desk.session import Desk
 from launcher.job import PaddleJob
 
@@ -56,19 +58,19 @@ def run(given: Namespace, desk: Desk) -> int:
     if given.dry_run:
         desk.voice.out(_dry(job, desk, replace=given.replace))
         return 0
+    manifests = submit.checked(job, desk, replace=given.replace)  # first: a job that is refused leaves no package
     if local:
-        submit.checked(job, desk, replace=given.replace)  # or a job that is refused leaves its package there
         home = f"/pfs/{desk.datacenter.name}/home/{desk.datacenter.username}"
         volume.upload(desk, local, f"{home}/jobs/{job.job_name}/package")
-    done = control.submit(job, desk, replace=given.replace)
+    done = submit.send(job, manifests, desk, replace=given.replace)
     name = done["name"]
     desk.voice.note(
         f"job {name} is submitted to {done['namespace']}: {job.trainers} trainers, {job.pservers} pservers; "
         f"`paddlectl logs -f {name}` shows what they write"
     )
     if given.follow:
-        control.logs(name, desk, follow=True)
-        control.wait(name, desk)
+        logs(name, desk, follow=True)
+        wait(name, desk)
     return 0
 
 
@@ -130,6 +132,6 @@ def _dry(job: PaddleJob, desk: Desk, *, replace: bool) -> str:
     except Problem as problem:
         desk.voice.note(f"not checked by a cluster: {problem}")
         return str(job)
-    text = control.dry_run(job, desk, replace=replace)
+    text = submit.dry_run(job, desk, replace=replace)
     desk.voice.note(f"{api.host} would take it; all but the first is sent with that one as its owner")
     return text

@@ -5,8 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from launcher.desk.arguments import flag, seconds
-from launcher.desk.jobs import control
-from launcher.desk.jobs.wait import UNTIL
+from launcher.desk.jobs.wait import UNTIL, wait
 from launcher.desk.session import Desk
 
 EXAMPLES = """\
@@ -23,5 +22,5 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(given: Namespace, desk: Desk) -> int:
     """Wait."""
-    control.wait(given.job, desk, until=getattr(given, "for"), timeout=given.timeout)
+    wait(given.job, desk, until=getattr(given, "for"), timeout=given.timeout)
     return 0

@@ -279,8 +279,12 @@ SUBMIT = ("submit", "-jobname", "my-job", "-parallelism", "2", "-entry", "python
 def test_submit_brings_a_package_of_this_machine(me: User, volume: Path, work: Path) -> None:
     (work / "package").mkdir()
     (work / "package" / "train.py").write_text("print('train')\n")
-    done = typed(me, *SUBMIT, "package")
+    done = typed(me, "-v", *SUBMIT, "package")
     assert done.code == 0, done.err
+    sent = [line for line in done.err.splitlines() if re.match("(GET|POST) https", line)]
+    own = [each for each in sent if "dryRun=All" in each or not re.search("/(pods|secrets)", each)]  # not the copy's
+    # A list of the jobs, the two volumes' claims; four objects checked and two pods of them; four objects made.
+    assert len(own) == 1 + 2 + 4 + 2 + 4, own
     assert (volume / "jobs" / "my-job" / "package" / "train.py").read_text() == "print('train')\n"
 
 

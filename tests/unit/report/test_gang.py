@@ -107,13 +107,9 @@ def test_a_good_run_is_a_success_and_each_rank_has_its_row() -> None:
     story = story_of(gang(3))
     assert [str(lane.seat) for lane in story.lanes] == ["node 0", "node 1", "node 2"]
     assert all(seen(lane) == [*WAY, "trained", "done"] for lane in story.lanes)
-    assert (story.job, story.key, story.restarts, story.failed, story.seconds) == (
-        "recommendation",
-        "3f1c",
-        0,
-        False,
-        70,
-    )
+    assert (story.job, story.key, story.restarts, story.seconds) == ("recommendation", "3f1c", 0, 70)
+    assert story.verdict
+    assert story.verdict.code == 0
     assert sentence(story).kind == "good"
     assert sentence(story).words == "after 1 min 10 s: every trainer is done."
     assert sentence(story).more == ()
@@ -132,7 +128,8 @@ def test_a_restart_is_a_gap_in_every_row_and_the_first_failure_is_named() -> Non
 def test_a_failed_run_says_with_what_who_was_first_and_that_restarts_did_not_help() -> None:
     story = story_of(gang(3, failing=[2, 3], end=7))
     said = sentence(story)
-    assert story.failed
+    assert story.verdict
+    assert story.verdict.code == 7
     assert said.kind == "bad"
     assert said.words == "with code 7 after 1 min 57 s: trainer 2 exited with 7."
     assert said.more[0] == "The first failure was in generation 1, after 31.0 s: trainer 2 exited with 7."
