@@ -1,13 +1,16 @@
-"""What is told at the desk: results on stdout, everything else on stderr."""
+"""What a user sees: results on stdout, everything else on stderr, and a line that moves while one waits."""
 
 from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TextIO
 
 COLOURS = (36, 33, 32, 35, 34, 91, 96, 93, 92, 95)
+EVERY = 5.0  # seconds between two lines where no terminal is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,3 +48,33 @@ class Voice:
     def coloured(self, text: str, number: int) -> str:
         """Return a text in one of ten colours."""
         return f"\x1b[{COLOURS[number % len(COLOURS)]}m{text}\x1b[0m" if self.colours else text
+
+
+class Line:
+    """The last line of a stream."""
+
+    def __init__(self, stream: TextIO) -> None:
+        """Show nothing yet."""
+        self._stream = stream
+        self._due = 0.0
+
+    def show(self, text: str) -> None:
+        """Show how far it is; where nothing can be written over, only when the last time is long ago."""
+        if self._stream.isatty():
+            self._write(f"\r{text}\x1b[K")
+        elif time.monotonic() >= self._due:
+            self._due = time.monotonic() + EVERY
+            self._write(f"{text}\n")
+
+    def say(self, sentence: str) -> None:
+        """Say something that stays."""
+        self._write(f"\r\x1b[K{sentence}\n" if self._stream.isatty() else f"{sentence}\n")
+
+    def finish(self, text: str) -> None:
+        """Show how far it came, and leave the line."""
+        self._due = 0.0
+        self.say(text)
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text)
+        self._stream.flush()

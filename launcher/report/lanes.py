@@ -1,4 +1,4 @@
-"""The timeline of each rank: bars for its phases, gaps for its restarts, marks for its ends.
+"""The timeline of each rank: who had which seat, bars for its phases, gaps for its restarts, marks for its ends.
 
 No I/O here.
 """
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from launcher import contract
 from launcher.report.events import Event, Failed, Lost, Made, Phased, Seat
-from launcher.report.seats import Seating
 
 ENDS = frozenset({contract.DONE, contract.FAILED, contract.STOPPED})
 BROKEN_BY_FAILURE = frozenset({contract.SERVING, contract.TRAINING, contract.TRAINED})
@@ -46,6 +45,25 @@ class Lane:
     seat: Seat
     bars: tuple[Bar, ...]
     marks: tuple[Mark, ...]
+
+
+class Seating:
+    """The seats that were dealt; ranks are dealt anew in each generation."""
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        """Remember each generation's members."""
+        self.all: set[Seat] = set()
+        self._dealt: dict[tuple[int, str], Seat] = {}
+        self._latest: dict[str, Seat] = {}
+        for made in events:
+            if isinstance(made, Made):
+                for seat, address in made.members:
+                    self.all.add(seat)
+                    self._dealt[made.generation, address] = self._latest[address] = seat
+
+    def at(self, address: str, generation: int) -> Seat | None:
+        """Return who was there in that generation, else who was there last."""
+        return (self._dealt.get((generation, address)) or self._latest.get(address)) if address else None
 
 
 def lanes_of(events: Sequence[Event], ended: float, *, judged: bool) -> tuple[Lane, ...]:

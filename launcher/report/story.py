@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 
 from launcher import contract
 from launcher.report.events import Event, Failed, Lost, Made, Phased, Progress, Reading, Seat, Started, Verdict
-from launcher.report.lanes import Lane, lanes_of
+from launcher.report.lanes import Lane, Seating, lanes_of
 from launcher.report.runs import Run, runs_of
-from launcher.report.seats import Seating
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,9 +8,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from launcher.desk.display import Line
 from launcher.desk.rehearsal import paddle_env
 from launcher.desk.rehearsal.paddle_env import NotHere as NotHere
+from launcher.desk.terminal import Line
 
 
 def python() -> Path:

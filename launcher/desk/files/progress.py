@@ -6,7 +6,7 @@ import sys
 import time
 from typing import TextIO
 
-from launcher.desk.display import EVERY, Line
+from launcher.desk.terminal import EVERY, Line
 from launcher.transfer.counting import Count
 
 OFTEN = 0.1  # seconds

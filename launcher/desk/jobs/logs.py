@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from launcher.desk.errors import Problem, Refused
-from launcher.desk.jobs import job_state, lookup, volume
+from launcher.desk.jobs import job_state, lookup, saved_output
 from launcher.desk.jobs.job_state import Pod
 from launcher.desk.jobs.log_position import Mark, beyond, in_vain
 from launcher.desk.jobs.watch import changes, passes, patiently
@@ -77,7 +77,7 @@ def _without(desk: Desk, name: str, wanted: Wanted, there: tuple[Pod, ...]) -> N
         raise Problem(f"no pod of job {name} is {which}: there are {', '.join(pod.title for pod in every[:20])}")
     if wanted.since is not None:
         desk.voice.warn("--since: the log files on the volume have no times; all of them is shown")
-    volume.show_logs(desk, lookup.found(desk.api, name), wanted.has_file, wanted.tail)
+    saved_output.show_logs(desk, lookup.found(desk.api, name), wanted.has_file, wanted.tail)
 
 
 def _write(desk: Desk, found: Iterator[tuple[Pod, bytes]], *, prefixed: bool) -> None:

@@ -1,27 +1,66 @@
-"""What a job left on its volume: where that is, its log files, and the events of its gang."""
+"""What a job left on its volume: where that is, its log files, the events of its gang, and the page made of them.
+
+What copies files is imported when it is used: most commands, and every `--help`, do without.
+"""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from launcher import contract
 from launcher.desk.config.datacenters import Datacenter, Storage
 from launcher.desk.errors import Problem
-from launcher.desk.files.list import content, rows
-from launcher.desk.files.paths import Remote
-from launcher.desk.files.visit import visit
 from launcher.desk.jobs.lookup import Gang
 from launcher.desk.session import Desk
 from launcher.job.places import SECOND
 from launcher.text import split_lines
 
+if TYPE_CHECKING:
+    from launcher.desk.files.paths import Remote
+
 LOGS = {contract.TRAIN_LOG: contract.TRAINER, contract.SERVER_LOG: contract.PSERVER}
 LONGEST = 1 << 20  # bytes of a line; more than that comes in pieces
 
 
+def show_logs(desk: Desk, gang: Gang, wanted: Callable[[str, int], bool], tail: int | None = None) -> None:
+    """Show a job's log files, which outlive its pods, or the last lines of each."""
+    place = output(gang, desk.datacenter)
+    desk.voice.note(f"{gang.told()} and has no pods any more; its log files are in {place.told}")
+    some = False
+    for (role, rank), lines in groupby(logs(desk, gang, wanted), key=lambda found: found[:2]):
+        some = True
+        before = desk.voice.coloured(f"{role}-{rank} | ", rank)
+        for *_, line in lines if tail is None else deque(lines, tail):
+            desk.voice.out(f"{before}{line.decode(errors='replace')}\n")
+    if not some:
+        raise Problem(f"job {gang.name} has written nothing of that to its volume")
+
+
+def report(desk: Desk, gang: Gang, page: Path) -> None:
+    """Make the page of a gang's story from the events on the volume."""
+    from launcher.report.page import page as made
+    from launcher.report.reading import read
+    from launcher.report.story import tell
+
+    story = tell(read(events(desk, gang)))
+    if story is None:
+        raise Problem(f"no event of job {gang.name} can be read: there is no page to make")
+    try:
+        page.write_text(made(story, f"job {gang.name}"), encoding="utf-8")
+    except OSError as error:
+        raise Problem(f"{page} cannot be written: {(error.strerror or str(error)).lower()}") from None
+    desk.voice.out(f"{page}\n")
+
+
 def logs(desk: Desk, gang: Gang, wanted: Callable[[str, int], bool]) -> Iterator[tuple[str, int, bytes]]:
     """Yield role, rank and each line of a job's log files, of those that are wanted."""
+    from launcher.desk.files.list import content, rows
+    from launcher.desk.files.visit import visit
+
     place = output(gang, desk.datacenter)
     with visit(desk, place, image=_image(gang)) as there:
         nodes = sorted(_number(row.name) for row in rows(there, place.path) if _number(row.name) >= 0)
@@ -34,6 +73,9 @@ def logs(desk: Desk, gang: Gang, wanted: Callable[[str, int], bool]) -> Iterator
 
 def events(desk: Desk, gang: Gang) -> tuple[bytes, ...]:
     """Return the lines of the gang's events."""
+    from launcher.desk.files.list import content
+    from launcher.desk.files.visit import visit
+
     place = output(gang, desk.datacenter)
     with visit(desk, place, image=_image(gang)) as there:
         return tuple(split_lines(content(there, f"{place.path}/{contract.EVENTS}"), LONGEST))
@@ -41,6 +83,8 @@ def events(desk: Desk, gang: Gang) -> tuple[bytes, ...]:
 
 def output(gang: Gang, datacenter: Datacenter) -> Remote:
     """Return where a job's output is: on the claim that it said, or on its user's volume."""
+    from launcher.desk.files.paths import Remote
+
     spec = gang.lead.spec
     directory = spec.get("job_path")
     if not isinstance(directory, str) or not directory:

@@ -16,10 +16,10 @@ from functools import partial
 from pathlib import Path
 from types import FrameType
 
-from launcher.desk.display import Line
 from launcher.desk.rehearsal import example, paddle_env, processes, results, show, workspace
 from launcher.desk.rehearsal.example import Example
 from launcher.desk.rehearsal.rehearsal import JOB, Pod, Rehearsal, addresses, pods_of, ports
+from launcher.desk.terminal import Line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,8 +17,8 @@ from contextlib import contextmanager, suppress
 from importlib.metadata import requires
 from pathlib import Path
 
-from launcher.desk.display import Line
 from launcher.desk.rehearsal import show
+from launcher.desk.terminal import Line
 
 DOWNLOAD = 150e6  # bytes
 STAYS = 600e6

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from launcher.desk.arguments import WrongUsage
-from launcher.desk.files import paths, places
+from launcher.desk.files import paths
 from launcher.desk.session import Desk
 
 EXAMPLES = """\
@@ -25,7 +25,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(given: Namespace, desk: Desk) -> int:
     """Upload or download."""
-    places.copies()
+    paths.check_system()
     from launcher.desk.files import copy
 
     up = paths.is_remote(given.dest)
@@ -36,9 +36,9 @@ def run(given: Namespace, desk: Desk) -> int:
     if up:
         here = Path.cwd()
         source = paths.source(given.src, str(here))
-        desk, (target,) = places.found(desk, (given.dest,))
+        desk, (target,) = paths.located(desk, (given.dest,))
         copy.upload(desk, here, source, paths.written(target))
     else:
-        desk, (there,) = places.found(desk, (given.src,))
+        desk, (there,) = paths.located(desk, (given.src,))
         copy.download(desk, there, given.dest)
     return 0

@@ -6,7 +6,7 @@ import time
 from argparse import ArgumentParser, Namespace
 
 from launcher.desk.arguments import flag
-from launcher.desk.files import places
+from launcher.desk.files import paths
 from launcher.desk.session import Desk
 from launcher.text import shown
 
@@ -25,7 +25,7 @@ def arguments(parser: ArgumentParser) -> None:
 def run(given: Namespace, desk: Desk) -> int:
     """List files."""
     home = f"/pfs/{desk.datacenter.name}/home/{desk.datacenter.username}" if not given.path else ""
-    desk, found = places.found(desk, given.path or [home])
+    desk, found = paths.located(desk, given.path or [home])
     from launcher.desk.files import list
 
     for place, rows in list.listed(desk, found):

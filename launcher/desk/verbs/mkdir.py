@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from launcher.desk.files import paths, places
+from launcher.desk.files import paths
 from launcher.desk.session import Desk
 
 EXAMPLES = "  paddlectl mkdir /pfs/datacenter1/home/me/data/train      with those above it, where they are not there"
@@ -17,7 +17,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(given: Namespace, desk: Desk) -> int:
     """Make directories."""
-    desk, found = places.found(desk, given.path)
+    desk, found = paths.located(desk, given.path)
     wanted = [paths.written(each) for each in found]
     from launcher.desk.files import list
 

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from launcher.desk.arguments import flag
-from launcher.desk.jobs import lookup, volume
+from launcher.desk.jobs import lookup, saved_output
 from launcher.desk.session import Desk
 
 EXAMPLES = "  paddlectl report my-job                  my-job.html\n  paddlectl report my-job -o page.html"
@@ -21,5 +21,5 @@ def arguments(parser: ArgumentParser) -> None:
 def run(given: Namespace, desk: Desk) -> int:
     """Make the page."""
     gang = lookup.found(desk.api, given.job)
-    volume.report(desk, gang, Path(given.o or f"{gang.name}.html"))
+    saved_output.report(desk, gang, Path(given.o or f"{gang.name}.html"))
     return 0

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 
 from launcher.desk.arguments import flag
 from launcher.desk.errors import Problem
-from launcher.desk.files import paths, places
+from launcher.desk.files import paths
 from launcher.desk.session import Desk
 
 EXAMPLES = """\
@@ -22,7 +22,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(given: Namespace, desk: Desk) -> int:
     """Remove files."""
-    desk, found = places.found(desk, given.path)
+    desk, found = paths.located(desk, given.path)
     wanted = [paths.written(each) for each in found]
     for each in wanted:
         if not each.path:

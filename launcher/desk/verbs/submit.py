@@ -9,7 +9,7 @@ from launcher.desk.arguments import flag, whole
 from launcher.desk.config import datacenters
 from launcher.desk.config.datacenters import Datacenter
 from launcher.desk.errors import Problem
-from launcher.desk.jobs import submit, volume
+from launcher.desk.jobs import submit
 from launcher.desk.jobs.logs import logs
 from launcher.desk.jobs.wait import wait
 from launcher.desk.session import Desk
@@ -61,7 +61,7 @@ def run(given: Namespace, desk: Desk) -> int:
     manifests = submit.checked(job, desk, replace=given.replace)  # first: a job that is refused leaves no package
     if local:
         home = f"/pfs/{desk.datacenter.name}/home/{desk.datacenter.username}"
-        volume.upload(desk, local, f"{home}/jobs/{job.job_name}/package")
+        _upload(desk, local, f"{home}/jobs/{job.job_name}/package")
     done = submit.send(job, manifests, desk, replace=given.replace)
     name = done["name"]
     desk.voice.note(
@@ -72,6 +72,17 @@ def run(given: Namespace, desk: Desk) -> int:
         logs(name, desk, follow=True)
         wait(name, desk)
     return 0
+
+
+def _upload(desk: Desk, directory: Path, target: str) -> None:
+    """Copy a directory of this machine to a place below /pfs."""
+    from launcher.desk.files import paths
+
+    paths.check_system()
+    from launcher.desk.files import copy
+
+    desk, (place,) = paths.located(desk, (target,))
+    copy.upload(desk, directory, ("", ""), paths.written(place))
 
 
 def described(given: Namespace, datacenter: Datacenter, namespace: str) -> tuple[PaddleJob, Path | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from launcher.desk.display import Line
+from launcher.desk.terminal import Line
 
 
 class Terminal(io.StringIO):
