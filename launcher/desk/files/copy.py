@@ -33,6 +33,7 @@ def upload(desk: Desk, top: Path, source: tuple[str, str], target: Remote) -> No
 
         def say(channel: Channel) -> Count:
             tree.forget()
+            progress.begin()
             channel.put("receive", target=target.path, inside=target.inside or not target.path)
             return send(tree, base, first, channel, progress)
 
@@ -50,6 +51,7 @@ def download(desk: Desk, source: Remote, target: str) -> None:
 
         def say(channel: Channel) -> Count:
             tree.forget()
+            progress.begin()
             channel.put("send", base=base, first=first)
             return receive(tree, name, channel, progress, inside=inside)
 

@@ -6,11 +6,11 @@ import sys
 import time
 from typing import TextIO
 
+from launcher.desk.columns import bar
 from launcher.desk.terminal import EVERY, Line
 from launcher.transfer.counting import Count
 
 OFTEN = 0.1  # seconds
-WIDTH = 24
 
 
 class Progress:
@@ -21,15 +21,19 @@ class Progress:
         self._terminal = stream.isatty()
         self._begun = self._due = 0.0
 
+    def begin(self) -> None:
+        """Count the time from now on, for the speed; to go on with a copy is no new beginning."""
+        if not self._begun:
+            self._begun = time.monotonic()
+            self._due = self._begun if self._terminal else self._begun + EVERY  # what ends before is told by its end
+
     def __call__(self, count: Count) -> None:
         """Show how far it is."""
         now = time.monotonic()
-        if not self._begun:
-            self._begun = now
-            self._due = now if self._terminal else now + EVERY  # what is done by then is told by its end
         if self._line and now >= self._due:
             self._due = now + OFTEN
-            self._line.show(text(count, now - self._begun, bar=self._terminal))
+            so_far = text(count, now - self._begun)
+            self._line.show(f"{bar(count.bytes, count.all_bytes)} {so_far}" if self._terminal else so_far)
 
     def clear(self) -> None:
         """Leave the line to what is said next."""
@@ -39,21 +43,19 @@ class Progress:
 
     def summary(self, count: Count, where: str) -> str:
         """Return what came of it."""
-        seconds = max(time.monotonic() - self._begun, 1e-3) if self._begun else 1e-3
+        seconds = max(time.monotonic() - self._begun, 1e-3)
         there = count.bytes - count.came
         kept = f", {size(there)} of it was there already" if there else ""
         speed = f", {size(count.came / seconds)}/s" if count.came else ""
         return f"{where}: {files(count.files)}, {size(count.bytes)}{kept}{speed}"
 
 
-def text(count: Count, seconds: float, *, bar: bool) -> str:
+def text(count: Count, seconds: float) -> str:
     """Return one line of how far it is."""
     part = count.bytes / count.all_bytes if count.all_bytes else 1.0
-    done = min(round(part * WIDTH), WIDTH)
-    before = f"[{'#' * done}{' ' * (WIDTH - done)}] " if bar else ""
     speed = size(count.came / max(seconds, 1e-3))
     of_all = f"{count.files:,}/{files(count.all_files)}"
-    return f"{before}{100 * min(part, 1):3.0f}%  {of_all}  {size(count.bytes)}/{size(count.all_bytes)}  {speed}/s"
+    return f"{100 * min(part, 1):3.0f}%  {of_all}  {size(count.bytes)}/{size(count.all_bytes)}  {speed}/s"
 
 
 def files(number: int) -> str:

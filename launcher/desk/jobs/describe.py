@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from launcher.desk import columns
 from launcher.desk.jobs.job_state import Pod
 from launcher.text import visible
 
@@ -49,7 +50,7 @@ def gang(found: Mapping[str, Any]) -> str:
     text = "".join(f"{name + ':':<12} {visible(value)}\n" for name, value in said.items())
     rows = [each for each in found.get("members") or () if isinstance(each, dict)]
     names = ("address", "role", "rank", "phase", "progress")
-    members = table((names, *(tuple(_plain(each.get(name)) for name in names) for each in rows)))
+    members = _table((names, *(tuple(_plain(each.get(name)) for name in names) for each in rows)))
     return f"\nthe gang, as its leader says\n{text}{members}"
 
 
@@ -71,7 +72,7 @@ def pods(found: Sequence[Pod]) -> str:
         )
         for each in found
     )
-    return "\n" + table((head, *rows))
+    return "\n" + _table((head, *rows))
 
 
 def failures(found: Sequence[Pod]) -> str:
@@ -97,16 +98,11 @@ def events(found: Iterable[Mapping[str, Any]]) -> str:
     )
     if not rows:
         return "\nno events (a cluster keeps them for an hour, as a rule)\n"
-    return "\n" + table((("WHEN", "TYPE", "REASON", "OF", "MESSAGE"), *rows[-MOST_EVENTS:]))
+    return "\n" + _table((("WHEN", "TYPE", "REASON", "OF", "MESSAGE"), *rows[-MOST_EVENTS:]))
 
 
-def table(rows: Iterable[Sequence[object]]) -> str:
-    """Return rows in columns."""
-    cells = [["" if each in ("", None) else visible(each) for each in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return "".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() + "\n" for row in cells
-    )
+def _table(rows: Iterable[Sequence[object]]) -> str:
+    return columns.table([["" if each in ("", None) else visible(each) for each in row] for row in rows]) + "\n"
 
 
 def indented(text: str) -> str:

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from importlib.metadata import requires
 from pathlib import Path
 
-from launcher.desk.rehearsal import show
+from launcher.desk.columns import bar
 from launcher.desk.terminal import Line
 
 DOWNLOAD = 150e6  # bytes
@@ -140,8 +140,8 @@ def _coming(directory: Path) -> Path:
 
 def _so_far(directory: Path, began: float) -> str:
     size = _size(directory)
-    bar = show.bar(size, DOWNLOAD + STAYS)  # what came is removed when all is unpacked
-    return f"installing Paddle {bar} {size / 1e6:.0f} MB, {time.monotonic() - began:.0f} s"
+    so_far = bar(size, DOWNLOAD + STAYS)  # what came is removed when all is unpacked
+    return f"installing Paddle {so_far} {size / 1e6:.0f} MB, {time.monotonic() - began:.0f} s"
 
 
 def _size(directory: Path) -> int:

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from launcher.contract import PASS_PREFIX
+from launcher.desk.columns import bar, table
 
 COST = re.compile(r"\bPass=(\d+) .*\bAvgCost=(\S+)")
 ERROR = re.compile(r"\bPass=(\d+) .*\bRMSE=(\S+)")
-BAR = 30
 COLUMNS = 8  # more nodes than that, and a table shows their mean
 FILES = 5  # more in a directory of the output, and a tree shows their number
 
@@ -78,12 +78,6 @@ def constant_error(learned: Iterable[float], held_out: Sequence[float]) -> float
     return math.sqrt(_mean([(score - mean) ** 2 for score in held_out]))
 
 
-def bar(done: float, whole: float) -> str:
-    """Return how much is done."""
-    filled = min(BAR, int(BAR * done / max(1, whole)))
-    return f"[{'#' * filled}{'.' * (BAR - filled)}]"
-
-
 def progress(passes: int, log: str, seconds: float) -> str:
     """Return a bar: passes done, of how many, the last one's RMSE or cost, the time so far."""
     name, found = ("RMSE", errors(log)) if errors(log) else ("cost", costs(log))
@@ -106,26 +100,19 @@ def pass_table(learned: Learned) -> str:
     if learned.constant is not None:
         columns["guessing the mean"] = dict.fromkeys(passes, learned.constant)
     rows = [[str(number), *(_number(found.get(number), 4) for found in columns.values())] for number in passes]
-    return f"{title}\n{table(['pass', *columns], rows)}"
+    return f"{title}\n{table([['pass', *columns], *rows], str.rjust)}"
 
 
 def life_table(lives: Mapping[str, tuple[int, LastWord | None]]) -> str:
     """Return how each pod ended, and its seconds in each phase."""
     words = [word for _, word in lives.values() if word]
     phases = list(dict.fromkeys(phase for word in words for phase in word.seconds))
-    rows = []
+    rows = [["pod", "rank", "code", *(f"{phase} s" for phase in phases)]]
     for address, (code, word) in lives.items():
         rank = "-" if word is None or word.rank is None else str(word.rank)
         seconds = [_number(word.seconds.get(phase) if word else None, 3) for phase in phases]
         rows.append([address, rank, str(code), *seconds])
-    return table(["pod", "rank", "code", *(f"{phase} s" for phase in phases)], rows)
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return rows in columns, flush right."""
-    widths = [max(len(cell) for cell in column) for column in zip(head, *rows, strict=True)]
-    lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in (head, *rows)]
-    return "\n".join(lines)
+    return table(rows, str.rjust)
 
 
 def tree(title: str, paths: Sequence[PurePath]) -> str:

@@ -68,11 +68,6 @@ def test_the_bar_shows_the_passes_done(passes: int, log: str, expected: str) -> 
     assert show.progress(passes, log, 1.5) == expected
 
 
-@pytest.mark.parametrize(("done", "filled"), [(0, 0), (299, 14), (300, 15), (600, 30), (738, 30)])
-def test_a_bar_is_never_longer_than_it_is(done: float, filled: int) -> None:
-    assert show.bar(done, 600) == f"[{'#' * filled}{'.' * (30 - filled)}]"
-
-
 def test_who_guesses_the_mean_is_off_by_the_spread() -> None:
     assert show.constant_error([1.0, 5.0], [2.0, 4.0]) == 1.0
     assert show.constant_error([1.0, 2.0], [4.5]) == 3.0

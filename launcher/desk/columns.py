@@ -1,0 +1,23 @@
+"""Text in columns, and bars of how much is done.
+
+No I/O here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+BAR = 30
+
+
+def table(rows: Sequence[Sequence[str]], justify: Callable[[str, int], str] = str.ljust) -> str:
+    """Return rows in columns, each as wide as its longest cell."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(map(justify, row, widths)).rstrip() for row in rows)
+    return "\n".join(lines)
+
+
+def bar(done: float, whole: float) -> str:
+    """Return how much is done; it is full only when all is."""
+    filled = min(BAR, int(BAR * done / whole)) if whole else BAR
+    return f"[{'#' * filled}{'.' * (BAR - filled)}]"
