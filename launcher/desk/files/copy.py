@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
+
+import tenacity
 
 from launcher.desk.errors import Problem
 from launcher.desk.files.paths import Remote
@@ -77,24 +78,38 @@ def landing(target: str) -> tuple[Path, str, bool]:
 
 def _through(made: Visit, say: Callable[[Channel], Count], progress: Progress) -> Count:
     """Copy; where the connection is lost, go on in the same pod."""
-    for attempt in range(1, ATTEMPTS + 1):
-        try:
-            with made.speaking() as channel:
-                return say(channel)
-        except Broken as broken:
-            progress.clear()
-            if attempt == ATTEMPTS:
-                raise Problem(f"{broken}; say the same again, and it goes on from there") from None
-            made.desk.voice.note(f"{broken}; going on from there")
-        except Problem as problem:
-            progress.clear()
-            if attempt in (1, ATTEMPTS) or BUSY not in str(problem):
-                raise
-            time.sleep(HEARD)
-        except BaseException:
-            progress.clear()
-            raise
-    raise AssertionError  # the last attempt returns or raises
+
+    def attempt() -> Count:
+        with made.speaking() as channel:
+            return say(channel)
+
+    def passes(state: tenacity.RetryCallState) -> bool:
+        error = state.outcome and state.outcome.exception()
+        # The agent of a lost connection may still have the lock of what it wrote.
+        busy = isinstance(error, Problem) and BUSY in str(error) and state.attempt_number > 1
+        return busy or isinstance(error, Broken)
+
+    def wait(state: tenacity.RetryCallState) -> float:
+        return 0 if state.outcome and isinstance(state.outcome.exception(), Broken) else HEARD
+
+    def before_sleep(state: tenacity.RetryCallState) -> None:
+        progress.clear()
+        if state.outcome and isinstance(state.outcome.exception(), Broken):
+            made.desk.voice.note(f"{state.outcome.exception()}; going on from there")
+
+    retrying = tenacity.Retrying(
+        retry=passes,
+        stop=tenacity.stop_after_attempt(ATTEMPTS),
+        wait=wait,
+        before_sleep=before_sleep,
+        reraise=True,
+    )
+    try:
+        return retrying(attempt)
+    except Broken as broken:
+        raise Problem(f"{broken}; run the command again: it goes on from there") from None
+    finally:
+        progress.clear()
 
 
 def _told(desk: Desk, count: Count, progress: Progress, where: str) -> None:

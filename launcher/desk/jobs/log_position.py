@@ -38,6 +38,6 @@ def beyond(mark: Mark, found: Iterable[bytes]) -> Iterator[tuple[Mark, bytes]]:
         yield mark, text
 
 
-def in_vain(so_far: int, *, brought: bool, stood: float, over: bool) -> int:
-    """Return how many attempts in a row came to nothing; the log of a pod that is over is never only quiet."""
-    return 0 if brought or (stood >= SOON and not over) else so_far + 1
+def in_vain(*, brought: bool, stood: float, over: bool) -> bool:
+    """Return whether an attempt came to nothing; the log of a pod that is over is never only quiet."""
+    return not brought and (over or stood < SOON)

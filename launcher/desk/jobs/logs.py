@@ -86,6 +86,10 @@ def _write(desk: Desk, found: Iterator[tuple[Pod, bytes]], *, prefixed: bool) ->
         desk.voice.out(f"{before}{line.decode(errors='replace')}\n")
 
 
+class _InVain(Exception):
+    """An attempt to read on brought nothing."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Following:
     """Reads the logs of a gang's pods as they come, each on a thread."""
@@ -147,23 +151,38 @@ class Following:
             raise Problem(f"{late[0].name} cannot start: {late[0].why}; `paddlectl describe {self.name}` shows more")
 
     def _read(self, pod: Pod) -> None:
-        """Read a log to its end: the API server ends an answer in the same way when it has lost the node."""
-        mark, vain = Mark(), 0
-        while vain < ATTEMPTS:
-            time.sleep(vain * PAUSE)
-            begun = time.monotonic()
-            try:
-                reached, whole = self._read_on(pod, mark)
-                now = job_state.pod(patiently(self.desk.voice.detail)(self.desk.api.get, "Pod", pod.name))
-            except Problem as problem:
-                if not (isinstance(problem, Refused) and problem.status == 404):  # the pod is gone
-                    self.desk.voice.warn(f"{pod.title}: {problem}")
-                return
-            if whole and (now.over or now.code is not None):
-                return
-            vain = in_vain(vain, brought=reached != mark, stood=time.monotonic() - begun, over=now.over)
-            mark = reached
-        self.desk.voice.warn(f"{pod.title}: its log brought nothing {ATTEMPTS} times in a row, and is given up")
+        """Read a log to its end; whatever brings something begins the count of attempts afresh."""
+        import tenacity  # which help does without
+
+        retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(_InVain),
+            stop=tenacity.stop_after_attempt(ATTEMPTS),
+            wait=tenacity.wait_incrementing(PAUSE, PAUSE),
+            reraise=True,
+        )
+        mark: Mark | None = Mark()
+        try:
+            while mark:
+                mark = retrying(self._read_more, pod, mark)
+        except _InVain:
+            self.desk.voice.warn(f"{pod.title}: its log brought nothing {ATTEMPTS} times in a row, and is given up")
+        except Problem as problem:
+            if not (isinstance(problem, Refused) and problem.status == 404):  # the pod is gone
+                self.desk.voice.warn(f"{pod.title}: {problem}")
+
+    def _read_more(self, pod: Pod, mark: Mark) -> Mark | None:
+        """Read on, and return where that ended, None at the log's own end.
+
+        The API server ends an answer in the same way when it has lost the node.
+        """
+        begun = time.monotonic()
+        reached, whole = self._read_on(pod, mark)
+        now = job_state.pod(patiently(self.desk.voice.detail)(self.desk.api.get, "Pod", pod.name))
+        if whole and (now.over or now.code is not None):
+            return None
+        if in_vain(brought=reached != mark, stood=time.monotonic() - begun, over=now.over):
+            raise _InVain
+        return reached
 
     def _read_on(self, pod: Pod, mark: Mark) -> tuple[Mark, bool]:
         """Hand over what was written after a mark; return the new one, and whether the answer was whole."""

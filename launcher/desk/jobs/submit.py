@@ -101,19 +101,29 @@ def owned(manifest: Json, owner: Json) -> Json:
 
 def removed(desk: Desk, name: str, *, within: float = GONE_WITHIN) -> None:
     """Remove a job with all that it owns, and wait until its pods are gone."""
+    import tenacity  # which help does without
+
     remove(desk.api, name)
-    begun = time.monotonic()
-    for kind in ("Job", "Pod"):
-        for objects in changes(desk.api, kind, kinds.of_job(name), tell=desk.voice.note):
-            if not objects:
-                break
-            if time.monotonic() - begun > within:
-                left = ", ".join(each["metadata"]["name"] for each in objects[:5])
-                raise Problem(f"{left} of the old job {name} is still there after {within:.0f} s: try again later")
-    while left := ", ".join(made_for(desk.api, name)):  # a volume in use goes after its last pod
-        if time.monotonic() - begun > within:
-            raise Problem(f"{left} of the old job {name} is still there after {within:.0f} s: try again later")
-        time.sleep(1)
+    until = time.monotonic() + within
+    left = _left(desk, "Job", name, until) or _left(desk, "Pod", name, until)
+    if not left:  # a volume in use goes after its last pod
+        left = tenacity.Retrying(
+            retry=tenacity.retry_if_result(bool),
+            wait=tenacity.wait_fixed(1),
+            stop=tenacity.stop_after_delay(until - time.monotonic()),
+            retry_error_callback=lambda state: state.outcome and state.outcome.result(),
+        )(made_for, desk.api, name)
+    if left:
+        told = ", ".join(left)
+        raise Problem(f"{told} of the old job {name} is still there after {within:.0f} s: wait, and submit again")
+
+
+def _left(desk: Desk, kind: str, name: str, until: float) -> tuple[str, ...]:
+    """Wait until a job has no object of a kind any more, and return the first of those that are still there."""
+    for objects in changes(desk.api, kind, kinds.of_job(name), tell=desk.voice.note):
+        if not objects or time.monotonic() > until:
+            return tuple(each["metadata"]["name"] for each in objects[:5])
+    raise AssertionError("the changes have no end")
 
 
 def remove(api: Api, name: str) -> bool:

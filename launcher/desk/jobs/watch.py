@@ -52,7 +52,7 @@ def passes(error: BaseException) -> bool:
 
 def patiently(tell: Callable[[str], None]) -> tenacity.Retrying:
     """Return what calls a function again while its error is one that passes, for a minute at most."""
-    import tenacity  # 0.1 s, which help does without
+    import tenacity  # 20 ms, which help does without
 
     def before_sleep(state: tenacity.RetryCallState) -> None:
         if state.attempt_number == 1 and state.outcome:
