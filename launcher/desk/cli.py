@@ -16,8 +16,8 @@ from importlib import import_module
 
 from launcher.desk import arguments
 from launcher.desk.arguments import WrongUsage
-from launcher.desk.session import Asked, Desk
-from launcher.desk.terminal import Voice
+from launcher.desk.session import Desk, DeskFlags
+from launcher.desk.terminal import Terminal
 from launcher.job.problem import JobError
 
 HELP = frozenset(("-h", "-help", "--help"))
@@ -89,10 +89,10 @@ def _summary(verb: str) -> str:
 
 
 def _desk(given: Namespace) -> Desk:
-    voice = Voice.of(quiet=getattr(given, "q", False), verbose=getattr(given, "v", False))
-    asked = Asked(
+    terminal = Terminal.of(quiet=getattr(given, "q", False), verbose=getattr(given, "v", False))
+    flags = DeskFlags(
         config=getattr(given, "config", ""),
         datacenter=getattr(given, "datacenter", ""),
         namespace=getattr(given, "namespace", ""),
     )
-    return Desk(asked, voice=voice)
+    return Desk(flags, terminal=terminal)

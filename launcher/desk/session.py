@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from launcher.desk.config import config, datacenters
 from launcher.desk.config.datacenters import Datacenter
-from launcher.desk.terminal import Voice
+from launcher.desk.terminal import Terminal
 
 if TYPE_CHECKING:
     from launcher.desk.jobs.api_calls import Api
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class DeskFlags:
     """What flags say of where; what they do not say, the environment does, and then the file."""
 
     config: str = ""
@@ -29,22 +29,24 @@ class Asked:
 class Desk:
     """Where a user sits."""
 
-    def __init__(self, asked: Asked, *, voice: Voice | None = None, environ: Mapping[str, str] = os.environ) -> None:
-        self.asked = asked
-        self.voice = voice or Voice()
+    def __init__(
+        self, flags: DeskFlags, *, terminal: Terminal | None = None, environ: Mapping[str, str] = os.environ
+    ) -> None:
+        self.flags = flags
+        self.terminal = terminal or Terminal()
         self.environ = environ
 
     @cached_property
     def datacenter(self) -> Datacenter:
         """The datacenter that is meant."""
-        named = self.asked.config or self.environ.get("PADDLE_CONFIG", "")
+        named = self.flags.config or self.environ.get("PADDLE_CONFIG", "")
         path = Path(named) if named else config.place(self.environ, Path.home())
-        found = config.read(path, needed=bool(named), tell=self.voice.warn)
-        return datacenters.chosen(found, self.asked.datacenter or self.environ.get("PADDLE_DATACENTER", ""))
+        found = config.read(path, needed=bool(named), tell=self.terminal.warn)
+        return datacenters.chosen(found, self.flags.datacenter or self.environ.get("PADDLE_DATACENTER", ""))
 
     @cached_property
     def api(self) -> Api:
         """Its API server."""
         from launcher.desk.jobs import api_calls as api  # 0.2 s, which help does without
 
-        return api.opened(self.datacenter, self.asked.namespace, self.environ, self.voice.detail)
+        return api.opened(self.datacenter, self.flags.namespace, self.environ, self.terminal.detail)

@@ -14,7 +14,7 @@ EVERY = 5.0  # seconds between two lines where no terminal is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Voice:
+class Terminal:
     """How much is told, and whether in colours."""
 
     quiet: bool = False
@@ -22,8 +22,8 @@ class Voice:
     colours: bool = False
 
     @classmethod
-    def of(cls, *, quiet: bool, verbose: bool, environ: Mapping[str, str] = os.environ) -> Voice:
-        """Return the voice for this terminal, or for what stands in its place."""
+    def of(cls, *, quiet: bool, verbose: bool, environ: Mapping[str, str] = os.environ) -> Terminal:
+        """Return how much to show, with colours only where standard output is a terminal."""
         return cls(quiet=quiet, verbose=verbose, colours=sys.stdout.isatty() and not environ.get("NO_COLOR"))
 
     def out(self, text: str) -> None:
@@ -50,7 +50,7 @@ class Voice:
         return f"\x1b[{COLOURS[number % len(COLOURS)]}m{text}\x1b[0m" if self.colours else text
 
 
-class Line:
+class ProgressLine:
     """The last line of a stream."""
 
     def __init__(self, stream: TextIO) -> None:

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from launcher.desk.rehearsal import paddle_env
 from launcher.desk.rehearsal.paddle_env import NotHere as NotHere
-from launcher.desk.terminal import Line
+from launcher.desk.terminal import ProgressLine
 
 
 def python() -> Path:
     """Return it, installed if need be."""
-    return paddle_env.python(Line(sys.stderr))
+    return paddle_env.python(ProgressLine(sys.stderr))
 
 
 if __name__ == "__main__":

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]  # comes with the kubernetes package, its stubs do not
 
-from launcher.desk.jobs.job_state import Pod, in_order, job, pod
-from launcher.desk.jobs.lookup import Gang, first_failure, of
+from launcher.desk.jobs.job_state import KubePod, in_order, job, pod
+from launcher.desk.jobs.lookup import JobGang, first_failure, of
 from launcher.pod.gang.protocol.codec import (
     decode,
     decode_generation,
@@ -216,13 +216,13 @@ STATES = {
 }
 
 
-def gang(moment: str) -> Gang:
+def gang(moment: str) -> JobGang:
     found = of(tuple(map(job, objects(moment, "Job"))))
     assert found
     return found
 
 
-def workers(moment: str) -> tuple[Pod, ...]:
+def workers(moment: str) -> tuple[KubePod, ...]:
     return in_order(map(pod, objects(moment, "Pod")))
 
 

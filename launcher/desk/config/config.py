@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from launcher.desk.config.datacenters import Config, Datacenter, Storage
+from launcher.desk.config.datacenters import Datacenter, DeskConfig, Storage
 from launcher.desk.errors import Problem
 
 KNOWN = (
@@ -31,7 +31,7 @@ def place(environ: Mapping[str, str], home: Path) -> Path:
     return Path(environ.get("PADDLE_CONFIG") or home / ".paddle" / "config")
 
 
-def read(path: Path, *, needed: bool, tell: Callable[[str], None]) -> Config:
+def read(path: Path, *, needed: bool, tell: Callable[[str], None]) -> DeskConfig:
     """Return the configuration in a file, and tell where others may read it; one that is not there is empty."""
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -41,7 +41,7 @@ def read(path: Path, *, needed: bool, tell: Callable[[str], None]) -> Config:
             raise Problem(
                 f"{path} is not there: expected the configuration that -config or PADDLE_CONFIG names"
             ) from None
-        return Config(where=str(path))
+        return DeskConfig(where=str(path))
     except (OSError, ValueError) as error:
         raise Problem(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is not a text'}") from None
     if os.name == "posix" and mode & (stat.S_IRGRP | stat.S_IROTH) and "password" in text:
@@ -49,11 +49,11 @@ def read(path: Path, *, needed: bool, tell: Callable[[str], None]) -> Config:
     return parsed(text, str(path))
 
 
-def parsed(text: str, where: str) -> Config:
+def parsed(text: str, where: str) -> DeskConfig:
     """Return what a configuration says, or every problem in it at once."""
     whole = _yaml(text, where)
     if whole is None:
-        return Config(where=where)
+        return DeskConfig(where=where)
     if not isinstance(whole, dict) or not isinstance(whole.get("datacenters") or [], list):
         raise Problem(f"{where}: expected a list `datacenters:` and a line `current-datacenter:`")
     rows = whole.get("datacenters") or []
@@ -66,7 +66,7 @@ def parsed(text: str, where: str) -> Config:
     current = _text(whole, "current-datacenter", "it", problems)
     if problems:
         raise Problem(f"{where}: " + f"\n{where}: ".join(problems))
-    return Config(datacenters=found, current=current, where=where)
+    return DeskConfig(datacenters=found, current=current, where=where)
 
 
 def _yaml(text: str, where: str) -> object:

@@ -40,7 +40,7 @@ class Datacenter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Config:
+class DeskConfig:
     """All datacenters, and the name of the current one."""
 
     datacenters: tuple[Datacenter, ...] = ()
@@ -48,7 +48,7 @@ class Config:
     where: str = ""
 
 
-def chosen(config: Config, name: str) -> Datacenter:
+def chosen(config: DeskConfig, name: str) -> Datacenter:
     """Return the datacenter of a name, else the current one; without any, what the kubeconfig says."""
     wanted = name or config.current
     if not wanted:

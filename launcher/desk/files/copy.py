@@ -9,7 +9,7 @@ import tenacity
 
 from launcher.desk.errors import Problem
 from launcher.desk.files.paths import Remote
-from launcher.desk.files.progress import Progress
+from launcher.desk.files.progress import CopyProgress
 from launcher.desk.files.visit import ATTEMPTS, Visit, visit
 from launcher.desk.session import Desk
 from launcher.text import shown
@@ -30,7 +30,7 @@ def upload(desk: Desk, top: Path, source: tuple[str, str], target: Remote) -> No
     base, first = source
     with _tree(top) as tree:
         _need(tree, base, first)
-        progress = Progress(quiet=desk.voice.quiet)
+        progress = CopyProgress(quiet=desk.terminal.quiet)
 
         def say(channel: Channel) -> Count:
             tree.forget()
@@ -47,7 +47,7 @@ def download(desk: Desk, source: Remote, target: str) -> None:
     """Copy what is at a place of the volume to this machine."""
     top, name, inside = landing(target)
     with _tree(top) as tree:
-        progress = Progress(quiet=desk.voice.quiet)
+        progress = CopyProgress(quiet=desk.terminal.quiet)
         base, first = source.source
 
         def say(channel: Channel) -> Count:
@@ -76,7 +76,7 @@ def landing(target: str) -> tuple[Path, str, bool]:
     return top, path.relative_to(top).as_posix(), target.endswith("/")
 
 
-def _through(made: Visit, say: Callable[[Channel], Count], progress: Progress) -> Count:
+def _through(made: Visit, say: Callable[[Channel], Count], progress: CopyProgress) -> Count:
     """Copy; where the connection is lost, go on in the same pod."""
 
     def attempt() -> Count:
@@ -95,7 +95,7 @@ def _through(made: Visit, say: Callable[[Channel], Count], progress: Progress) -
     def before_sleep(state: tenacity.RetryCallState) -> None:
         progress.clear()
         if state.outcome and isinstance(state.outcome.exception(), Broken):
-            made.desk.voice.note(f"{state.outcome.exception()}; going on from there")
+            made.desk.terminal.note(f"{state.outcome.exception()}; going on from there")
 
     retrying = tenacity.Retrying(
         retry=passes,
@@ -112,17 +112,17 @@ def _through(made: Visit, say: Callable[[Channel], Count], progress: Progress) -
         progress.clear()
 
 
-def _told(desk: Desk, count: Count, progress: Progress, where: str) -> None:
+def _told(desk: Desk, count: Count, progress: CopyProgress, where: str) -> None:
     progress.clear()
     for sentence in count.skipped[: TOLD + 1]:  # the last of them says how many there are
-        desk.voice.warn(f"not copied: {shown(sentence)}")
+        desk.terminal.warn(f"not copied: {shown(sentence)}")
     if count.unfinished:
         begun = f"{where}: {count.unfinished} of the files that were begun there are not whole"
-        desk.voice.warn(f"{begun}: copy them again, or the next copy after a day removes them")
+        desk.terminal.warn(f"{begun}: copy them again, or the next copy after a day removes them")
     if count.lost:
         more = f"\nand {len(count.lost) - TOLD} more" if count.lost[TOLD:] else ""
         raise Problem("\n".join(map(shown, count.lost[:TOLD])) + more)
-    desk.voice.note(progress.summary(count, where))
+    desk.terminal.note(progress.summary(count, where))
 
 
 def _tree(top: Path) -> Tree:

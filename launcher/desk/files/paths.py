@@ -58,13 +58,13 @@ def located(desk: Desk, words: Sequence[str]) -> tuple[Desk, tuple[Remote, ...]]
     named = sorted({datacenter_of(word) for word in words} - {""})
     if len(named) > 1:
         raise Problem(f"{' and '.join(map(shown, named))} are two datacenters: copy from one to this machine first")
-    if named and desk.asked.datacenter not in ("", named[0]):
+    if named and desk.flags.datacenter not in ("", named[0]):
         raise Problem(
-            f"-datacenter is {desk.asked.datacenter}, and the path is in {shown(named[0])}: say one of them"
+            f"-datacenter is {desk.flags.datacenter}, and the path is in {shown(named[0])}: say one of them"
         )
-    if named and named[0] != desk.asked.datacenter:
-        asked = dataclasses.replace(desk.asked, datacenter=named[0])
-        desk = Desk(asked, voice=desk.voice, environ=desk.environ)
+    if named and named[0] != desk.flags.datacenter:
+        flags = dataclasses.replace(desk.flags, datacenter=named[0])
+        desk = Desk(flags, terminal=desk.terminal, environ=desk.environ)
     places = tuple(remote(word, desk.datacenter) for word in words)
     if len({(each.storage.claim, each.storage.path, each.read_only) for each in places}) > 1:
         raise Problem("these are on two volumes: say it for each of them")

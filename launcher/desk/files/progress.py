@@ -7,17 +7,17 @@ import time
 from typing import TextIO
 
 from launcher.desk.columns import bar
-from launcher.desk.terminal import EVERY, Line
+from launcher.desk.terminal import EVERY, ProgressLine
 from launcher.transfer.counting import Count
 
 OFTEN = 0.1  # seconds
 
 
-class Progress:
+class CopyProgress:
     """Shows a count as it grows."""
 
     def __init__(self, *, quiet: bool, stream: TextIO = sys.stderr) -> None:
-        self._line = None if quiet else Line(stream)
+        self._line = None if quiet else ProgressLine(stream)
         self._terminal = stream.isatty()
         self._begun = self._due = 0.0
 

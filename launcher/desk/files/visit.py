@@ -98,7 +98,7 @@ def _wait(desk: Desk, name: str, what: str) -> None:
     """Return when the pod runs; say for what it waits, and why it never will."""
     begun = time.monotonic()
     told = ""
-    for objects in changes(desk.api, "Pod", f"{FILES_LABEL}={name}", tell=desk.voice.note):
+    for objects in changes(desk.api, "Pod", f"{FILES_LABEL}={name}", tell=desk.terminal.note):
         found = next(map(job_state.pod, objects), None)
         if found is None:
             raise Problem(f"{what} was removed by somebody else: say the same again")
@@ -110,7 +110,7 @@ def _wait(desk: Desk, name: str, what: str) -> None:
         if time.monotonic() - begun > PATIENCE:
             raise Problem(f"{what} has not begun after {PATIENCE:.0f} s: {why}")
         if found.why and found.why != told and found.why != "ContainerCreating":
-            desk.voice.note(f"waiting for {what}: {found.why}")
+            desk.terminal.note(f"waiting for {what}: {found.why}")
             told = found.why
 
 
@@ -119,7 +119,7 @@ def _remove(desk: Desk, name: str) -> None:
     try:
         gone(desk.api, "Pod", name)
     except Problem as problem:
-        desk.voice.warn(f"the pod {name} could not be removed, and ends by itself soon: {problem}")
+        desk.terminal.warn(f"the pod {name} could not be removed, and ends by itself soon: {problem}")
 
 
 def registries(desk: Desk) -> tuple[str, ...]:

@@ -8,14 +8,14 @@ from typing import Any
 from launcher.desk.jobs import lookup, submit
 from launcher.desk.jobs.logs import logs
 from launcher.desk.jobs.wait import wait
-from launcher.desk.session import Asked, Desk
+from launcher.desk.session import Desk, DeskFlags
 
 Json = dict[str, Any]
 
 
 def status(name: str, desk: Desk | None = None, *, namespace: str = "") -> Json:
     """Return how a job is."""
-    desk = desk or Desk(Asked(namespace=namespace))
+    desk = desk or Desk(DeskFlags(namespace=namespace))
     gang = lookup.found(desk.api, name)
     lead = gang.lead
     return {
@@ -33,7 +33,7 @@ def status(name: str, desk: Desk | None = None, *, namespace: str = "") -> Json:
 
 def kill(name: str, desk: Desk | None = None, *, remove: bool = False, namespace: str = "") -> str:
     """End a job's pods and keep what there is to read of it; with `remove`, leave nothing. Return what was done."""
-    desk = desk or Desk(Asked(namespace=namespace))
+    desk = desk or Desk(DeskFlags(namespace=namespace))
     if remove and submit.remove(desk.api, name):
         return f"job {name} is removed; what it wrote on a volume stays"
     gang = lookup.found(desk.api, name)

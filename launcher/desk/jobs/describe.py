@@ -9,17 +9,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from launcher.desk import columns
-from launcher.desk.jobs.job_state import Pod
+from launcher.desk.jobs.job_state import KubePod
 from launcher.text import visible
 
 if TYPE_CHECKING:
-    from launcher.desk.jobs.lookup import Gang
+    from launcher.desk.jobs.lookup import JobGang
 
 MOST_EVENTS = 30
 FIELDS = ("entry", "topology", "package", "image", "datacenter", "job_path")
 
 
-def job(gang: Gang, namespace: str) -> str:
+def job(gang: JobGang, namespace: str) -> str:
     """Return what a job was asked to be, and how it is."""
     lead = gang.lead
     facts: list[tuple[str, object]] = [("name", gang.name), ("namespace", namespace), ("state", gang.state)]
@@ -54,7 +54,7 @@ def gang(found: Mapping[str, Any]) -> str:
     return f"\nthe gang, as its leader says\n{text}{members}"
 
 
-def pods(found: Sequence[Pod]) -> str:
+def pods(found: Sequence[KubePod]) -> str:
     """Return the pods."""
     if not found:
         return "\nno pods\n"
@@ -75,7 +75,7 @@ def pods(found: Sequence[Pod]) -> str:
     return "\n" + _table((head, *rows))
 
 
-def failures(found: Sequence[Pod]) -> str:
+def failures(found: Sequence[KubePod]) -> str:
     """Return the last words of pods that failed, each once: all of a gang have the same as a rule."""
     said: dict[str, list[str]] = {}
     for each in found:

@@ -25,7 +25,7 @@ STUCK = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class KubeJob:
     """One Kubernetes Job of a gang."""
 
     gang: str
@@ -63,7 +63,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pod:
+class KubePod:
     """One pod of a gang."""
 
     name: str
@@ -90,13 +90,13 @@ class Pod:
         return f"{self.role}-{self.rank}" if self.rank >= 0 else self.name
 
 
-def job(found: Mapping[str, Any]) -> Job:
+def job(found: Mapping[str, Any]) -> KubeJob:
     """Return what a Job says."""
     metadata, spec, status = _map(found, "metadata"), _map(found, "spec"), _map(found, "status")
     ends = [each for each in _rows(status, "conditions") if each.get("status") == "True"]
     end = next((each for each in ends if each.get("type") in ("Complete", "Failed")), {})
     containers = _rows(_map(_map(spec, "template"), "spec"), "containers")
-    return Job(
+    return KubeJob(
         gang=_word(_map(metadata, "labels"), JOB_LABEL) or _word(metadata, "name"),
         name=_word(metadata, "name"),
         created=_word(metadata, "creationTimestamp"),
@@ -116,7 +116,7 @@ def job(found: Mapping[str, Any]) -> Job:
     )
 
 
-def pod(found: Mapping[str, Any]) -> Pod:
+def pod(found: Mapping[str, Any]) -> KubePod:
     """Return what a pod says."""
     metadata, spec, status = _map(found, "metadata"), _map(found, "spec"), _map(found, "status")
     labels = _map(metadata, "labels")
@@ -127,7 +127,7 @@ def pod(found: Mapping[str, Any]) -> Pod:
     ready = any(each.get("type") == "Ready" and each.get("status") == "True" for each in _rows(status, "conditions"))
     code, index = ended.get("exitCode"), _word(_map(metadata, "annotations"), INDEX_ANNOTATION)
     containers = _rows(spec, "containers")
-    return Pod(
+    return KubePod(
         name=_word(metadata, "name"),
         role=PSERVER if PSERVERS_LABEL in labels else TRAINER,
         rank=int(index) if index.isdecimal() and len(index) < 7 else -1,
@@ -148,7 +148,7 @@ def pod(found: Mapping[str, Any]) -> Pod:
     )
 
 
-def in_order(pods: Iterable[Pod]) -> tuple[Pod, ...]:
+def in_order(pods: Iterable[KubePod]) -> tuple[KubePod, ...]:
     """Return pods by role, trainers first, and by rank."""
     return tuple(sorted(pods, key=lambda each: (each.role != TRAINER, each.rank, each.started, each.name)))
 

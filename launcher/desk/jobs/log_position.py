@@ -12,14 +12,14 @@ SOON = 10.0  # seconds; what stood longer was a quiet log's connection, which a 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class LogMark:
     """How far a log was handed over: the stamp of the last line, and how many lines with it."""
 
     moment: str = ""
     lines: int = 0
 
 
-def beyond(mark: Mark, found: Iterable[bytes]) -> Iterator[tuple[Mark, bytes]]:
+def beyond(mark: LogMark, found: Iterable[bytes]) -> Iterator[tuple[LogMark, bytes]]:
     """Yield a log's lines from a mark on, each with the mark that it sets.
 
     A log is asked for by whole seconds, so that some lines come again; and a runtime may stamp many alike.
@@ -34,7 +34,7 @@ def beyond(mark: Mark, found: Iterable[bytes]) -> Iterator[tuple[Mark, bytes]]:
             again -= 1
             continue
         seeking = False
-        mark = Mark(moment=moment, lines=mark.lines + 1 if moment == mark.moment else 1)
+        mark = LogMark(moment=moment, lines=mark.lines + 1 if moment == mark.moment else 1)
         yield mark, text
 
 

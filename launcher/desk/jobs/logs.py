@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 from launcher.desk.errors import Problem, Refused
 from launcher.desk.jobs import job_state, lookup, saved_output
-from launcher.desk.jobs.job_state import Pod
-from launcher.desk.jobs.log_position import Mark, beyond, in_vain
+from launcher.desk.jobs.job_state import KubePod
+from launcher.desk.jobs.log_position import LogMark, beyond, in_vain
 from launcher.desk.jobs.watch import changes, passes, patiently
-from launcher.desk.session import Asked, Desk
+from launcher.desk.session import Desk, DeskFlags
 from launcher.kube import kinds
 
 HELD = 10_000  # lines between the readers and a slow terminal
@@ -30,7 +30,7 @@ class Wanted:
     tail: int | None = None
     since: int | None = None
 
-    def has(self, pod: Pod) -> bool:
+    def has(self, pod: KubePod) -> bool:
         """Return whether this pod's log is wanted."""
         return self.role in ("", pod.role) and self.worker in ("", pod.name, pod.title, str(pod.rank))
 
@@ -38,7 +38,7 @@ class Wanted:
         """Return whether a log file on the volume is wanted; there it is known by role and rank alone."""
         return self.role in ("", role) and self.worker in ("", f"{role}-{rank}", str(rank))
 
-    def query(self, pod: Pod) -> dict[str, str]:
+    def query(self, pod: KubePod) -> dict[str, str]:
         """Return what is asked of the API."""
         return {
             "container": pod.container,
@@ -52,7 +52,7 @@ def logs(
     tail: int | None = None, since: int | None = None, namespace: str = "",
 ) -> None:  # fmt: skip
     """Write what the pods wrote; to follow is to wait for those that have not begun, until the job ends."""
-    desk = desk or Desk(Asked(namespace=namespace))
+    desk = desk or Desk(DeskFlags(namespace=namespace))
     wanted = Wanted(role=role, worker=worker, tail=tail, since=since)
     gang = lookup.found(desk.api, name)
     there = tuple(pod for pod in lookup.pods(desk.api, name) if wanted.has(pod))
@@ -66,7 +66,7 @@ def logs(
         _write(desk, ((pod, line) for line in desk.api.log(pod.name, wanted.query(pod))), prefixed=len(begun) > 1)
 
 
-def _without(desk: Desk, name: str, wanted: Wanted, there: tuple[Pod, ...]) -> None:
+def _without(desk: Desk, name: str, wanted: Wanted, there: tuple[KubePod, ...]) -> None:
     """Say why there is nothing to show, or show the volume's log files."""
     if there:
         pod = there[0]
@@ -76,14 +76,14 @@ def _without(desk: Desk, name: str, wanted: Wanted, there: tuple[Pod, ...]) -> N
         which = wanted.worker or wanted.role
         raise Problem(f"no pod of job {name} is {which}: there are {', '.join(pod.title for pod in every[:20])}")
     if wanted.since is not None:
-        desk.voice.warn("--since: the log files on the volume have no times; all of them is shown")
+        desk.terminal.warn("--since: the log files on the volume have no times; all of them is shown")
     saved_output.show_logs(desk, lookup.found(desk.api, name), wanted.has_file, wanted.tail)
 
 
-def _write(desk: Desk, found: Iterator[tuple[Pod, bytes]], *, prefixed: bool) -> None:
+def _write(desk: Desk, found: Iterator[tuple[KubePod, bytes]], *, prefixed: bool) -> None:
     for pod, line in found:
-        before = desk.voice.coloured(f"{pod.title} | ", max(pod.rank, 0)) if prefixed else ""
-        desk.voice.out(f"{before}{line.decode(errors='replace')}\n")
+        before = desk.terminal.coloured(f"{pod.title} | ", max(pod.rank, 0)) if prefixed else ""
+        desk.terminal.out(f"{before}{line.decode(errors='replace')}\n")
 
 
 class _InVain(Exception):
@@ -97,11 +97,11 @@ class Following:
     desk: Desk
     name: str
     wanted: Wanted
-    found: queue.Queue[tuple[Pod, bytes] | Exception | None] = field(default_factory=lambda: queue.Queue(HELD))
+    found: queue.Queue[tuple[KubePod, bytes] | Exception | None] = field(default_factory=lambda: queue.Queue(HELD))
     readers: dict[str, threading.Thread] = field(default_factory=dict)
     waited: str = ""
 
-    def lines(self) -> Iterator[tuple[Pod, bytes]]:
+    def lines(self) -> Iterator[tuple[KubePod, bytes]]:
         """Yield the lines of all pods, until the job has ended and all is read."""
         self._begun(self._watch)
         while (each := self.found.get()) is not None:
@@ -109,7 +109,7 @@ class Following:
                 raise each
             yield each
 
-    def _begun(self, work: Callable[..., None], *about: Pod) -> threading.Thread:
+    def _begun(self, work: Callable[..., None], *about: KubePod) -> threading.Thread:
         """Begin something on a thread; an error in it comes up among the lines, and never goes unnoticed."""
 
         def working() -> None:
@@ -124,7 +124,7 @@ class Following:
 
     def _watch(self) -> None:
         """Start a reader for each pod that has begun; when the job is over, wait for them and end."""
-        for objects in changes(self.desk.api, "Pod", kinds.of_job(self.name), tell=self.desk.voice.note):
+        for objects in changes(self.desk.api, "Pod", kinds.of_job(self.name), tell=self.desk.terminal.note):
             pods = [pod for pod in job_state.in_order(map(job_state.pod, objects)) if self.wanted.has(pod)]
             for pod in pods:
                 if pod.begun and pod.name not in self.readers:
@@ -137,20 +137,20 @@ class Following:
         self.found.put(None)
 
     def _over(self) -> bool:
-        gang = patiently(self.desk.voice.note)(lookup.looked_up, self.desk.api, self.name)
+        gang = patiently(self.desk.terminal.note)(lookup.looked_up, self.desk.api, self.name)
         return gang is None or gang.over
 
-    def _say_why(self, pods: list[Pod]) -> None:
+    def _say_why(self, pods: list[KubePod]) -> None:
         """Say for whom it waits, once per change; what will never begin is a problem."""
         late = [pod for pod in pods if not pod.begun and not pod.over]
         told = f"waiting for {late[0].name}: {late[0].why or late[0].phase}" if late else ""
         if told and told != self.waited:
-            self.desk.voice.note(told)
+            self.desk.terminal.note(told)
         self.waited = told
         if late and late[0].stuck:
             raise Problem(f"{late[0].name} cannot start: {late[0].why}; `paddlectl describe {self.name}` shows more")
 
-    def _read(self, pod: Pod) -> None:
+    def _read(self, pod: KubePod) -> None:
         """Read a log to its end; whatever brings something begins the count of attempts afresh."""
         import tenacity  # which help does without
 
@@ -160,31 +160,33 @@ class Following:
             wait=tenacity.wait_incrementing(PAUSE, PAUSE),
             reraise=True,
         )
-        mark: Mark | None = Mark()
+        mark: LogMark | None = LogMark()
         try:
             while mark:
                 mark = retrying(self._read_more, pod, mark)
         except _InVain:
-            self.desk.voice.warn(f"{pod.title}: its log brought nothing {ATTEMPTS} times in a row, and is given up")
+            self.desk.terminal.warn(
+                f"{pod.title}: its log brought nothing {ATTEMPTS} times in a row, and is given up"
+            )
         except Problem as problem:
             if not (isinstance(problem, Refused) and problem.status == 404):  # the pod is gone
-                self.desk.voice.warn(f"{pod.title}: {problem}")
+                self.desk.terminal.warn(f"{pod.title}: {problem}")
 
-    def _read_more(self, pod: Pod, mark: Mark) -> Mark | None:
+    def _read_more(self, pod: KubePod, mark: LogMark) -> LogMark | None:
         """Read on, and return where that ended, None at the log's own end.
 
         The API server ends an answer in the same way when it has lost the node.
         """
         begun = time.monotonic()
         reached, whole = self._read_on(pod, mark)
-        now = job_state.pod(patiently(self.desk.voice.detail)(self.desk.api.get, "Pod", pod.name))
+        now = job_state.pod(patiently(self.desk.terminal.detail)(self.desk.api.get, "Pod", pod.name))
         if whole and (now.over or now.code is not None):
             return None
         if in_vain(brought=reached != mark, stood=time.monotonic() - begun, over=now.over):
             raise _InVain
         return reached
 
-    def _read_on(self, pod: Pod, mark: Mark) -> tuple[Mark, bool]:
+    def _read_on(self, pod: KubePod, mark: LogMark) -> tuple[LogMark, bool]:
         """Hand over what was written after a mark; return the new one, and whether the answer was whole."""
         query = {**self.wanted.query(pod), "follow": "true", "timestamps": "true"}
         if mark.moment:
@@ -196,6 +198,6 @@ class Following:
         except Problem as problem:
             if not passes(problem):
                 raise
-            self.desk.voice.detail(f"{pod.name}: {problem}; going on after {mark.moment or 'nothing'}")
+            self.desk.terminal.detail(f"{pod.name}: {problem}; going on after {mark.moment or 'nothing'}")
             return mark, False
         return mark, True

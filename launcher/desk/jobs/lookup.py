@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from launcher.desk.errors import Problem
 from launcher.desk.jobs import job_state
-from launcher.desk.jobs.job_state import Job, Pod
+from launcher.desk.jobs.job_state import KubeJob, KubePod
 from launcher.kube import kinds
 
 if TYPE_CHECKING:
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gang:
+class JobGang:
     """The Jobs of one job, the trainers' first."""
 
-    jobs: tuple[Job, ...]
+    jobs: tuple[KubeJob, ...]
 
     @property
-    def lead(self) -> Job:
+    def lead(self) -> KubeJob:
         """The Job that stands for the whole."""
         return self.jobs[0]
 
@@ -53,17 +53,17 @@ class Gang:
         return f"job {self.name} {said}" + (f" since {since}" if since else "")
 
 
-def of(jobs: tuple[Job, ...]) -> Gang | None:
+def of(jobs: tuple[KubeJob, ...]) -> JobGang | None:
     """Return the gang that these Jobs are, or None where there is none."""
-    return Gang(jobs=tuple(sorted(jobs, key=lambda each: (not each.leads, each.name)))) if jobs else None
+    return JobGang(jobs=tuple(sorted(jobs, key=lambda each: (not each.leads, each.name)))) if jobs else None
 
 
-def looked_up(api: Api, name: str) -> Gang | None:
+def looked_up(api: Api, name: str) -> JobGang | None:
     """Return a job, or None where there is none of this name."""
     return of(tuple(map(job_state.job, api.listed("Job", kinds.of_job(checked(name))))))
 
 
-def found(api: Api, name: str) -> Gang:
+def found(api: Api, name: str) -> JobGang:
     """Return a job that has to be there."""
     gang = looked_up(api, name)
     if gang is None:
@@ -71,7 +71,7 @@ def found(api: Api, name: str) -> Gang:
     return gang
 
 
-def pods(api: Api, name: str) -> tuple[Pod, ...]:
+def pods(api: Api, name: str) -> tuple[KubePod, ...]:
     """Return a job's pods, in order."""
     return job_state.in_order(map(job_state.pod, api.listed("Pod", kinds.of_job(name))))
 
@@ -83,7 +83,7 @@ def checked(name: str) -> str:
     return name
 
 
-def first_failure(pods: tuple[Pod, ...]) -> str:
+def first_failure(pods: tuple[KubePod, ...]) -> str:
     """Return the words of the pod that failed first, by what the pods themselves say."""
     failed = [each for each in pods if each.code]
     # Every launcher ends with the verdict, which names the first that failed; one that was told to stop has its own.

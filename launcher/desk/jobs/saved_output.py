@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from launcher import contract
 from launcher.desk.config.datacenters import Datacenter, Storage
 from launcher.desk.errors import Problem
-from launcher.desk.jobs.lookup import Gang
+from launcher.desk.jobs.lookup import JobGang
 from launcher.desk.session import Desk
 from launcher.job.places import SECOND
 from launcher.text import split_lines
@@ -26,21 +26,21 @@ LOGS = {contract.TRAIN_LOG: contract.TRAINER, contract.SERVER_LOG: contract.PSER
 LONGEST = 1 << 20  # bytes of a line; more than that comes in pieces
 
 
-def show_logs(desk: Desk, gang: Gang, wanted: Callable[[str, int], bool], tail: int | None = None) -> None:
+def show_logs(desk: Desk, gang: JobGang, wanted: Callable[[str, int], bool], tail: int | None = None) -> None:
     """Show a job's log files, which outlive its pods, or the last lines of each."""
     place = output(gang, desk.datacenter)
-    desk.voice.note(f"{gang.told()} and has no pods any more; its log files are in {place.told}")
+    desk.terminal.note(f"{gang.told()} and has no pods any more; its log files are in {place.told}")
     some = False
     for (role, rank), lines in groupby(logs(desk, gang, wanted), key=lambda found: found[:2]):
         some = True
-        before = desk.voice.coloured(f"{role}-{rank} | ", rank)
+        before = desk.terminal.coloured(f"{role}-{rank} | ", rank)
         for *_, line in lines if tail is None else deque(lines, tail):
-            desk.voice.out(f"{before}{line.decode(errors='replace')}\n")
+            desk.terminal.out(f"{before}{line.decode(errors='replace')}\n")
     if not some:
         raise Problem(f"job {gang.name} has written nothing of that to its volume")
 
 
-def report(desk: Desk, gang: Gang, page: Path) -> None:
+def report(desk: Desk, gang: JobGang, page: Path) -> None:
     """Make the page of a gang's story from the events on the volume."""
     from launcher.report.page import page as made
     from launcher.report.reading import read
@@ -53,10 +53,10 @@ def report(desk: Desk, gang: Gang, page: Path) -> None:
         page.write_text(made(story, f"job {gang.name}"), encoding="utf-8")
     except OSError as error:
         raise Problem(f"{page} cannot be written: {(error.strerror or str(error)).lower()}") from None
-    desk.voice.out(f"{page}\n")
+    desk.terminal.out(f"{page}\n")
 
 
-def logs(desk: Desk, gang: Gang, wanted: Callable[[str, int], bool]) -> Iterator[tuple[str, int, bytes]]:
+def logs(desk: Desk, gang: JobGang, wanted: Callable[[str, int], bool]) -> Iterator[tuple[str, int, bytes]]:
     """Yield role, rank and each line of a job's log files, of those that are wanted."""
     from launcher.desk.files.list import content, rows
     from launcher.desk.files.visit import visit
@@ -71,7 +71,7 @@ def logs(desk: Desk, gang: Gang, wanted: Callable[[str, int], bool]) -> Iterator
                     yield from ((LOGS[row.name], number, line) for line in split_lines(pieces, LONGEST))
 
 
-def events(desk: Desk, gang: Gang) -> tuple[bytes, ...]:
+def events(desk: Desk, gang: JobGang) -> tuple[bytes, ...]:
     """Return the lines of the gang's events."""
     from launcher.desk.files.list import content
     from launcher.desk.files.visit import visit
@@ -81,7 +81,7 @@ def events(desk: Desk, gang: Gang) -> tuple[bytes, ...]:
         return tuple(split_lines(content(there, f"{place.path}/{contract.EVENTS}"), LONGEST))
 
 
-def output(gang: Gang, datacenter: Datacenter) -> Remote:
+def output(gang: JobGang, datacenter: Datacenter) -> Remote:
     """Return where a job's output is: on the claim that it said, or on its user's volume."""
     from launcher.desk.files.paths import Remote
 
@@ -110,7 +110,7 @@ def _behind(spec: Mapping[str, Any], directory: str, datacenter: Datacenter) -> 
     return found[0]
 
 
-def _image(gang: Gang) -> str:
+def _image(gang: JobGang) -> str:
     image = gang.lead.spec.get("image")
     return image if isinstance(image, str) else ""
 

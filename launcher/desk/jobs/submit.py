@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from launcher.desk.errors import Problem, Refused
 from launcher.desk.jobs import lookup
 from launcher.desk.jobs.watch import changes
-from launcher.desk.session import Asked, Desk
+from launcher.desk.session import Desk, DeskFlags
 from launcher.job.description import Job
 from launcher.kube import kinds
 
@@ -24,7 +24,7 @@ GONE_WITHIN = 180.0  # seconds; a pod has a grace of 60
 
 def submit(job: Job, desk: Desk | None = None, *, replace: bool = False) -> Json:
     """Create a job, with `replace` in the place of one of its name, and return how it is."""
-    desk = desk or Desk(Asked(namespace=job.namespace))
+    desk = desk or Desk(DeskFlags(namespace=job.namespace))
     return send(job, checked(job, desk, replace=replace), desk, replace=replace)
 
 
@@ -32,13 +32,13 @@ def send(job: Job, manifests: tuple[Json, ...], desk: Desk, *, replace: bool) ->
     """Create a job of manifests that were checked, and return how it is."""
     if replace:
         removed(desk, job.job_name)
-    create(desk.api, manifests, desk.voice.warn)
+    create(desk.api, manifests, desk.terminal.warn)
     return {"name": job.job_name, "namespace": desk.api.namespace, "state": "Starting"}
 
 
 def dry_run(job: Job, desk: Desk | None = None, *, replace: bool = False) -> str:
     """Let the API server check all of a job, create nothing, and return the manifests as YAML."""
-    desk = desk or Desk(Asked(namespace=job.namespace))
+    desk = desk or Desk(DeskFlags(namespace=job.namespace))
     checked(job, desk, replace=replace)
     return str(placed(job, desk.api.namespace))
 
@@ -120,7 +120,7 @@ def removed(desk: Desk, name: str, *, within: float = GONE_WITHIN) -> None:
 
 def _left(desk: Desk, kind: str, name: str, until: float) -> tuple[str, ...]:
     """Wait until a job has no object of a kind any more, and return the first of those that are still there."""
-    for objects in changes(desk.api, kind, kinds.of_job(name), tell=desk.voice.note):
+    for objects in changes(desk.api, kind, kinds.of_job(name), tell=desk.terminal.note):
         if not objects or time.monotonic() > until:
             return tuple(each["metadata"]["name"] for each in objects[:5])
     raise AssertionError("the changes have no end")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from launcher.desk.jobs.job_state import Job, Pod
+from launcher.desk.jobs.job_state import KubeJob, KubePod
 from launcher.text import visible
 
 NIL = "<nil>"
@@ -29,7 +29,7 @@ def cell_of(cell: object) -> str:
     return NIL if cell is None or cell == "" else visible(cell)
 
 
-def job(number: int, found: Job, *, wide: bool = False) -> str:
+def job(number: int, found: KubeJob, *, wide: bool = False) -> str:
     """Return a job's row."""
     completed = found.ended if found.end == "Complete" else None
     counts = (found.succeeded or None, found.failed or None)
@@ -40,7 +40,7 @@ def job(number: int, found: Job, *, wide: bool = False) -> str:
     return line(cells)
 
 
-def worker(found: Pod, *, wide: bool = False) -> str:
+def worker(found: KubePod, *, wide: bool = False) -> str:
     """Return a pod's row."""
     status = "Terminating" if found.leaving else found.phase
     cells: Sequence[object] = (found.name, status, found.started)

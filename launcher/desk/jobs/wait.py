@@ -7,10 +7,10 @@ from typing import Any
 
 from launcher.desk.errors import Problem
 from launcher.desk.jobs import job_state, lookup
-from launcher.desk.jobs.job_state import Pod
-from launcher.desk.jobs.lookup import Gang
+from launcher.desk.jobs.job_state import KubePod
+from launcher.desk.jobs.lookup import JobGang
 from launcher.desk.jobs.watch import changes, patiently
-from launcher.desk.session import Asked, Desk
+from launcher.desk.session import Desk, DeskFlags
 from launcher.kube import kinds
 
 Json = dict[str, Any]
@@ -22,19 +22,19 @@ def wait(
     name: str, desk: Desk | None = None, *, until: str = "complete", timeout: float | None = None, namespace: str = ""
 ) -> str:
     """Return a job's state once it is as expected; a Problem tells why it never will be."""
-    desk = desk or Desk(Asked(namespace=namespace))
+    desk = desk or Desk(DeskFlags(namespace=namespace))
     if until not in UNTIL:
         raise Problem(f"wait for {until!r}: expected one of {', '.join(UNTIL)}")
     lookup.found(desk.api, name)
     begun, told = time.monotonic(), ""
     every = 5 if timeout is None else max(1, min(5, int(timeout)))
-    for objects in changes(desk.api, "Job", kinds.of_job(name), every=every, tell=desk.voice.note):
+    for objects in changes(desk.api, "Job", kinds.of_job(name), every=every, tell=desk.terminal.note):
         gang = lookup.of(tuple(map(job_state.job, objects)))
         if gang is None:
             raise Problem(f"job {name} was removed while it was waited for")
         if gang.told() != told:
             told = gang.told()
-            desk.voice.note(told)
+            desk.terminal.note(told)
         if reached(gang, until):
             return gang.state
         look(desk, gang, until)
@@ -43,12 +43,12 @@ def wait(
     raise AssertionError("the changes have no end")
 
 
-def reached(gang: Gang, until: str) -> bool:
+def reached(gang: JobGang, until: str) -> bool:
     """Return whether a job is as expected; one that is complete has been running."""
     return gang.state.lower() == until or (until == "running" and gang.state == "Complete")
 
 
-def look(desk: Desk, gang: Gang, until: str) -> None:
+def look(desk: Desk, gang: JobGang, until: str) -> None:
     """Say what makes the wait vain: an end of another kind, or a pod that cannot start."""
     if gang.over:
         why = lookup.first_failure(_pods(desk, gang)) or gang.lead.why
@@ -62,11 +62,11 @@ def look(desk: Desk, gang: Gang, until: str) -> None:
             raise Problem(f"{pod.name} cannot start: {pod.why}; {remedy(pod.why, gang)}")
 
 
-def _pods(desk: Desk, gang: Gang) -> tuple[Pod, ...]:
-    return patiently(desk.voice.note)(lookup.pods, desk.api, gang.name)
+def _pods(desk: Desk, gang: JobGang) -> tuple[KubePod, ...]:
+    return patiently(desk.terminal.note)(lookup.pods, desk.api, gang.name)
 
 
-def remedy(why: str, gang: Gang) -> str:
+def remedy(why: str, gang: JobGang) -> str:
     """Return what to do about a pod that cannot start."""
     if "image" in why:
         return (

@@ -18,8 +18,8 @@ from types import FrameType
 
 from launcher.desk.rehearsal import example, paddle_env, processes, results, show, workspace
 from launcher.desk.rehearsal.example import Example
-from launcher.desk.rehearsal.rehearsal import JOB, Pod, Rehearsal, addresses, pods_of, ports
-from launcher.desk.terminal import Line
+from launcher.desk.rehearsal.rehearsal import JOB, Rehearsal, RehearsalPod, addresses, pods_of, ports
+from launcher.desk.terminal import ProgressLine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,18 +40,20 @@ class _Stopped(BaseException):
         self.signum = signum
 
 
-def rehearse(choose: Callable[[Line], Example], place: RehearsalPlace, *, passes: int | None) -> int:
+def rehearse(choose: Callable[[ProgressLine], Example], place: RehearsalPlace, *, passes: int | None) -> int:
     """Rehearse what is chosen, and return 0 or the code of the pod that failed first."""
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal without UTF-8 has no branches
     try:
         with _undone_by_signals():
-            return _rehearse(choose, place, Line(sys.stdout), passes)
+            return _rehearse(choose, place, ProgressLine(sys.stdout), passes)
     except _Stopped as stopped:
         sys.stderr.write(f"\npaddlectl: {signal.Signals(stopped.signum).name}: stopped\n")
         return 128 + stopped.signum
 
 
-def _rehearse(choose: Callable[[Line], Example], place: RehearsalPlace, line: Line, passes: int | None) -> int:
+def _rehearse(
+    choose: Callable[[ProgressLine], Example], place: RehearsalPlace, line: ProgressLine, passes: int | None
+) -> int:
     workspace.check_ports(addresses(place.pods), ports(place.port))
     workspace.check_directory(place.directory)
     chosen = choose(line)
@@ -65,7 +67,7 @@ def _rehearse(choose: Callable[[Line], Example], place: RehearsalPlace, line: Li
     return _live(rehearsal, pods, line)
 
 
-def demo(root: Path, *, stand_in: bool) -> Callable[[Line], Example]:
+def demo(root: Path, *, stand_in: bool) -> Callable[[ProgressLine], Example]:
     """Return what chooses the demo's example; that its files are in this directory is seen at once."""
     substitute = example.stand_in(root, os.environ)
     workspace.check_example(substitute)
@@ -75,7 +77,7 @@ def demo(root: Path, *, stand_in: bool) -> Callable[[Line], Example]:
     return partial(_on_paddle, root, substitute)
 
 
-def _on_paddle(root: Path, substitute: Example, line: Line) -> Example:
+def _on_paddle(root: Path, substitute: Example, line: ProgressLine) -> Example:
     """Return Paddle's recommendation, or the stand-in where Paddle cannot be installed."""
     try:
         return example.recommendation(root, paddle_env.python(line))
@@ -84,7 +86,7 @@ def _on_paddle(root: Path, substitute: Example, line: Line) -> Example:
         return substitute
 
 
-def _live(rehearsal: Rehearsal, pods: Sequence[Pod], line: Line) -> int:
+def _live(rehearsal: Rehearsal, pods: Sequence[RehearsalPod], line: ProgressLine) -> int:
     line.say(
         f"{rehearsal.job}: {len(pods)} pods at {pods[0].address} to {pods[-1].address}, each with a pserver and a "
         f"trainer, on {rehearsal.example.title}"

@@ -18,7 +18,7 @@ from importlib.metadata import requires
 from pathlib import Path
 
 from launcher.desk.columns import bar
-from launcher.desk.terminal import Line
+from launcher.desk.terminal import ProgressLine
 
 DOWNLOAD = 150e6  # bytes
 STAYS = 600e6
@@ -34,7 +34,7 @@ class NotHere(Exception):
     """Paddle cannot be had on this machine, for a reason that a sentence tells."""
 
 
-def python(line: Line) -> Path:
+def python(line: ProgressLine) -> Path:
     """Return the Python that has Paddle, after it was installed if need be; a line shows how far that is."""
     check_machine(sys.platform, platform.machine())
     own = (sys.executable,) if (3, 8) <= sys.version_info[:2] <= (3, 12) else ()
@@ -72,7 +72,7 @@ def pins() -> tuple[str, ...]:
     return tuple(line.replace(f" and {EXTRA}", "").replace(f"; {EXTRA}", "") for line in lines)
 
 
-def _make(directory: Path, found: str, line: Line) -> None:
+def _make(directory: Path, found: str, line: ProgressLine) -> None:
     free = shutil.disk_usage(directory.parent).free
     if free < NEEDED:
         raise NotHere(
@@ -102,7 +102,7 @@ def _make(directory: Path, found: str, line: Line) -> None:
     line.finish(f"Paddle installed: {_size(directory) / 1e6:.0f} MB, {time.monotonic() - began:.0f} s")
 
 
-def _run(step: str, words: Sequence[str], directory: Path, began: float, line: Line) -> None:
+def _run(step: str, words: Sequence[str], directory: Path, began: float, line: ProgressLine) -> None:
     """Run one step in a process group of its own, so that Ctrl-C ends it here and nowhere else."""
     env = {**os.environ, "TMPDIR": str(_coming(directory))}
     with tempfile.TemporaryFile("w+") as said:
@@ -160,7 +160,7 @@ def _cache() -> Path:
 
 
 @contextmanager
-def _alone(directory: Path, line: Line) -> Iterator[None]:
+def _alone(directory: Path, line: ProgressLine) -> Iterator[None]:
     """Keep others out for as long as the body takes: what one makes the next one finds."""
     with directory.with_suffix(".lock").open("w") as lock:
         try:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from types import FrameType, TracebackType
 
-from launcher.desk.rehearsal.rehearsal import Pod
+from launcher.desk.rehearsal.rehearsal import RehearsalPod
 
 REFRESH = 0.2
 # How long the others have to find out by themselves that one has failed.
@@ -21,10 +21,10 @@ STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class EndedPod:
     """A pod that ended: its exit code, or 128+n where signal n ended it, and when."""
 
-    pod: Pod
+    pod: RehearsalPod
     code: int
     at: float
 
@@ -32,7 +32,7 @@ class Ended:
 class Life:
     """One pod's process."""
 
-    def __init__(self, pod: Pod) -> None:
+    def __init__(self, pod: RehearsalPod) -> None:
         """Start it in a process group of its own: what Ctrl-C means to it is decided here, not by the terminal."""
         self.pod = pod
         with pod.stdout.open("wb") as out, pod.stderr.open("wb") as err:
@@ -97,10 +97,10 @@ class Wake:
             self.told.append(signum)
 
 
-def run(pods: Sequence[Pod], show: Callable[[], None], say: Callable[[str], None]) -> tuple[Ended, ...]:
+def run(pods: Sequence[RehearsalPod], show: Callable[[], None], say: Callable[[str], None]) -> tuple[EndedPod, ...]:
     """Live all lives and return them in the order in which they ended; `show` is called a few times a second."""
     lives: list[Life] = []
-    ended: list[Ended] = []
+    ended: list[EndedPod] = []
     given: list[int] = []
     with Wake() as wake:
         try:
@@ -109,7 +109,9 @@ def run(pods: Sequence[Pod], show: Callable[[], None], say: Callable[[str], None
                 wake.wait(REFRESH)
                 left = _left(lives, ended)
                 ended += [
-                    Ended(pod=life.pod, code=life.code, at=time.monotonic()) for life in left if life.code is not None
+                    EndedPod(pod=life.pod, code=life.code, at=time.monotonic())
+                    for life in left
+                    if life.code is not None
                 ]
                 for signum, why in due(ended, wake.told, given, time.monotonic()):
                     say(why)
@@ -123,13 +125,13 @@ def run(pods: Sequence[Pod], show: Callable[[], None], say: Callable[[str], None
     return tuple(ended)
 
 
-def _left(lives: Sequence[Life], ended: Sequence[Ended]) -> list[Life]:
+def _left(lives: Sequence[Life], ended: Sequence[EndedPod]) -> list[Life]:
     gone = [each.pod for each in ended]
     return [life for life in lives if life.pod not in gone]
 
 
 def due(
-    ended: Sequence[Ended], told: Sequence[int], given: Sequence[int], now: float
+    ended: Sequence[EndedPod], told: Sequence[int], given: Sequence[int], now: float
 ) -> list[tuple[signal.Signals, str]]:
     """Return the signals that the pods are to get now, each once, and why."""
     failed = next((each for each in ended if each.code), None)

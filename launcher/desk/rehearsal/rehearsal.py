@@ -71,7 +71,7 @@ def ports(first: int) -> range:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pod:
+class RehearsalPod:
     """One pod's life: its command and environment, the directory it works in, where its output goes."""
 
     address: str
@@ -82,7 +82,7 @@ class Pod:
     stderr: Path
 
 
-def pods_of(rehearsal: Rehearsal, environ: Mapping[str, str], python: str) -> tuple[Pod, ...]:
+def pods_of(rehearsal: Rehearsal, environ: Mapping[str, str], python: str) -> tuple[RehearsalPod, ...]:
     """Return the pods, each as its manifest would have described it; their launchers run in this Python."""
     shared = _shared(rehearsal, environ)
     example = rehearsal.example
@@ -92,10 +92,10 @@ def pods_of(rehearsal: Rehearsal, environ: Mapping[str, str], python: str) -> tu
     return tuple(_pod(own / address, address, argv, shared) for address in addresses(rehearsal.pods))
 
 
-def _pod(own: Path, address: str, argv: tuple[str, ...], shared: Mapping[str, str]) -> Pod:
+def _pod(own: Path, address: str, argv: tuple[str, ...], shared: Mapping[str, str]) -> RehearsalPod:
     workdir = own / "root"
     env = {**shared, "POD_IP": address, "LAUNCHER_WORKDIR": str(workdir)}
-    return Pod(
+    return RehearsalPod(
         address=address, argv=argv, env=env, workdir=workdir, stdout=own / "stdout.log", stderr=own / "stderr.log"
     )
 

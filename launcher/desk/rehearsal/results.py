@@ -9,14 +9,14 @@ from pathlib import Path
 
 from launcher import contract
 from launcher.desk.rehearsal import show
-from launcher.desk.rehearsal.processes import Ended
-from launcher.desk.rehearsal.rehearsal import Pod, Rehearsal
+from launcher.desk.rehearsal.processes import EndedPod
+from launcher.desk.rehearsal.rehearsal import Rehearsal, RehearsalPod
 from launcher.desk.rehearsal.show import LastWord, Learned
 
 TAIL = 12  # lines
 
 
-def tell(rehearsal: Rehearsal, pods: Sequence[Pod], ended: Sequence[Ended], seconds: float) -> int:
+def tell(rehearsal: Rehearsal, pods: Sequence[RehearsalPod], ended: Sequence[EndedPod], seconds: float) -> int:
     """Tell all there is to see, and return the exit code."""
     words = {pod.address: show.last_word(text(pod.stderr)) for pod in pods}
     codes = {each.pod.address: each.code for each in ended}
@@ -84,7 +84,7 @@ def _tell_output(rehearsal: Rehearsal) -> None:
     print()
 
 
-def _culprit(failed: Sequence[Ended], words: Mapping[str, LastWord | None]) -> Ended | None:
+def _culprit(failed: Sequence[EndedPod], words: Mapping[str, LastWord | None]) -> EndedPod | None:
     """Return the pod that the verdict names, else the one that ended first."""
     for each in failed:
         word = words[each.pod.address]
@@ -93,7 +93,7 @@ def _culprit(failed: Sequence[Ended], words: Mapping[str, LastWord | None]) -> E
     return failed[0] if failed else None
 
 
-def _failure(failed: Ended, word: LastWord | None) -> list[str]:
+def _failure(failed: EndedPod, word: LastWord | None) -> list[str]:
     """Return which pod failed first, why, and the last lines of it."""
     told = (
         f"{failed.pod.address} ended with {failed.code}: {word.reason if word else 'its launcher left no last word'}"

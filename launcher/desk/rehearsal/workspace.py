@@ -15,7 +15,7 @@ from pathlib import Path
 
 from launcher.desk.errors import Problem
 from launcher.desk.rehearsal.example import MAKER, Example
-from launcher.desk.rehearsal.rehearsal import Pod, Rehearsal
+from launcher.desk.rehearsal.rehearsal import Rehearsal, RehearsalPod
 
 MARKER = ".paddle-launcher-demo"
 
@@ -95,7 +95,7 @@ def _aside(directory: Path) -> Path:
     return aside
 
 
-def furnish(rehearsal: Rehearsal, pods: Sequence[Pod]) -> None:
+def furnish(rehearsal: Rehearsal, pods: Sequence[RehearsalPod]) -> None:
     """Lay out the volume as the seeds have it, and a directory for each pod; an example makes its data, too."""
     for pod in pods:
         pod.workdir.mkdir(parents=True)

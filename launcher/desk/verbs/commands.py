@@ -16,5 +16,5 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(given: Namespace, desk: Desk) -> int:  # noqa: ARG001  # as every verb's
     """List all commands."""
-    desk.voice.out("".join(f"{name}\n" for name in sorted(NAMES)))
+    desk.terminal.out("".join(f"{name}\n" for name in sorted(NAMES)))
     return 0

@@ -23,9 +23,9 @@ def arguments(parser: ArgumentParser) -> None:
 def run(given: Namespace, desk: Desk) -> int:
     """Delete the specified resource."""
     if given.what == "registry":
-        desk.voice.note(registries.removed(desk.api, given.name))
+        desk.terminal.note(registries.removed(desk.api, given.name))
         return 0
     if not given.name:
         raise Problem("delete job: expected the job's name; `paddlectl get jobs` lists what there is")
-    desk.voice.note(control.kill(given.name, desk, remove=True))
+    desk.terminal.note(control.kill(given.name, desk, remove=True))
     return 0

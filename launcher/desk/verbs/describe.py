@@ -10,8 +10,8 @@ from typing import Any
 from launcher.contract import STATUS_PORT
 from launcher.desk.errors import Problem
 from launcher.desk.jobs import describe, lookup
-from launcher.desk.jobs.job_state import Pod
-from launcher.desk.jobs.lookup import Gang
+from launcher.desk.jobs.job_state import KubePod
+from launcher.desk.jobs.lookup import JobGang
 from launcher.desk.session import Desk
 
 Json = dict[str, Any]
@@ -29,29 +29,29 @@ def run(given: Namespace, desk: Desk) -> int:
     """Show the job, its gang, its pods and what happened to them."""
     gang = lookup.found(desk.api, given.job)
     pods = lookup.pods(desk.api, given.job)
-    desk.voice.out(describe.job(gang, desk.api.namespace))
-    desk.voice.out(describe.gang(_gang(desk, pods)))
-    desk.voice.out(describe.pods(pods))
-    desk.voice.out(describe.failures(pods))
-    desk.voice.out(describe.events(_events(desk, gang, pods)))
+    desk.terminal.out(describe.job(gang, desk.api.namespace))
+    desk.terminal.out(describe.gang(_gang(desk, pods)))
+    desk.terminal.out(describe.pods(pods))
+    desk.terminal.out(describe.failures(pods))
+    desk.terminal.out(describe.events(_events(desk, gang, pods)))
     return 0
 
 
-def _gang(desk: Desk, pods: tuple[Pod, ...]) -> Json:
+def _gang(desk: Desk, pods: tuple[KubePod, ...]) -> Json:
     """Return what the gang's leader says, where the API server can ask it: a NetworkPolicy may keep it out."""
     firsts = [pod for pod in pods if pod.phase == "Running" and pod.begun and pod.rank == 0]
     for pod in sorted(firsts, key=lambda each: each.role):
         try:
             found = json.loads(desk.api.proxied(pod.name, STATUS_PORT, "gang", seconds=3))
         except (Problem, ValueError, RecursionError) as error:
-            desk.voice.detail(f"{pod.name}: {error}")
+            desk.terminal.detail(f"{pod.name}: {error}")
             continue
         if isinstance(found, dict):
             return found
     return {}
 
 
-def _events(desk: Desk, gang: Gang, pods: tuple[Pod, ...]) -> Iterator[Json]:
+def _events(desk: Desk, gang: JobGang, pods: tuple[KubePod, ...]) -> Iterator[Json]:
     """Yield the events of the job's objects; those of pods that are gone by the beginning of their names."""
     names = {job.name for job in gang.jobs} | {pod.name for pod in pods}
     begins = tuple(f"{each.name}-" for each in gang.jobs)

@@ -36,11 +36,11 @@ def run(given: Namespace, desk: Desk) -> int:
     """Tell what is well and what is not, with a remedy for each."""
     well = True
     for found in _findings(desk, given.job):
-        mark = desk.voice.coloured("ok  ", GREEN) if found.good else desk.voice.coloured("FAIL", RED)
-        desk.voice.out(f"{mark}  {found.what:<7} {found.sentence}\n")
+        mark = desk.terminal.coloured("ok  ", GREEN) if found.good else desk.terminal.coloured("FAIL", RED)
+        desk.terminal.out(f"{mark}  {found.what:<7} {found.sentence}\n")
         if not found.good:
             well = False
-            desk.voice.out(f"      {'':<7} -> {found.remedy}\n")
+            desk.terminal.out(f"      {'':<7} -> {found.remedy}\n")
     return 0 if well else 1
 
 

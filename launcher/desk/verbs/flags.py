@@ -16,5 +16,5 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(given: Namespace, desk: Desk) -> int:  # noqa: ARG001  # as every verb's
     """Describe the top-level flags."""
-    desk.voice.out(top().format_help())
+    desk.terminal.out(top().format_help())
     return 0

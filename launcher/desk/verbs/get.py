@@ -61,9 +61,9 @@ def run(given: Namespace, desk: Desk) -> int:
     rows = {"jobs": _jobs, "workers": _workers, "registry": _registries, "quota": _quota}[given.what]
     before = tables.line(HEADS[given.what, bool(given.o)])
     for row in rows(given, desk):  # the first of them proves that there is an answer
-        desk.voice.out(before + row)
+        desk.terminal.out(before + row)
         before = ""
-    desk.voice.out(before)
+    desk.terminal.out(before)
     return 0
 
 
@@ -106,11 +106,11 @@ def _whole(given: Namespace, desk: Desk) -> int:
     found = ways[given.what]()
     whole = {"apiVersion": "v1", "kind": "List", "items": list(found)}
     if given.o == "json":
-        desk.voice.out(json.dumps(whole, indent=2) + "\n")
+        desk.terminal.out(json.dumps(whole, indent=2) + "\n")
     else:
         from launcher.job.text import yaml
 
-        desk.voice.out(yaml([whole]))
+        desk.terminal.out(yaml([whole]))
     return 0
 
 
@@ -124,15 +124,15 @@ def _watch(given: Namespace, desk: Desk) -> int:
     workers = given.what == "workers"
     kind, selector = ("Pod", kinds.of_job(given.name)) if workers else ("Job", kinds.OURS)
     wide = given.o == "wide"
-    desk.voice.out(tables.line(HEADS[given.what, wide]))
+    desk.terminal.out(tables.line(HEADS[given.what, wide]))
     shown: set[str] = set()
-    for objects in changes(desk.api, kind, selector, every=45, tell=desk.voice.note):
+    for objects in changes(desk.api, kind, selector, every=45, tell=desk.terminal.note):
         if workers:
             rows = [tables.worker(pod, wide=wide) for pod in job_state.in_order(map(job_state.pod, objects))]
         else:
             rows = [tables.job(at, job_state.job(each), wide=wide) for at, each in enumerate(leads(iter(objects)))]
         for row in rows:
             if row not in shown:
-                desk.voice.out(row)
+                desk.terminal.out(row)
         shown = set(rows)
     return 0

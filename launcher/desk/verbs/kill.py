@@ -21,5 +21,5 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(given: Namespace, desk: Desk) -> int:
     """Stop the job."""
-    desk.voice.note(control.kill(given.job, desk, remove=given.rm))
+    desk.terminal.note(control.kill(given.job, desk, remove=given.rm))
     return 0

@@ -58,7 +58,7 @@ def run(given: Namespace, desk: Desk) -> int:
     mine = example.submitted(job, Path(job.trainer_package_path))
     workspace.check_example(mine)
     if given.pservers not in (1, job.trainers):
-        desk.voice.note(f"-pservers {given.pservers}: here each of the {job.trainers} pods is one, and a trainer")
+        desk.terminal.note(f"-pservers {given.pservers}: here each of the {job.trainers} pods is one, and a trainer")
     return local.rehearse(lambda _: mine, _place(given, job.job_name, job.job_name, job.trainers), passes=None)
 
 

@@ -30,10 +30,10 @@ def run(given: Namespace, desk: Desk) -> int:
 
     for place, rows in list.listed(desk, found):
         if len(found) > 1:
-            desk.voice.out(f"{shown(place.told)}:\n")
+            desk.terminal.out(f"{shown(place.told)}:\n")
         for row in rows:
             # A directory by its slash, so that a script can tell without -l.
             name = shown(row.name) + ("/" if row.kind == "d" else "")
             when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(min(row.time, 1 << 36)))
-            desk.voice.out(f"{row.kind}\t{row.size}\t{when}\t{name}\n" if given.l else f"{name}\n")
+            desk.terminal.out(f"{row.kind}\t{row.size}\t{when}\t{name}\n" if given.l else f"{name}\n")
     return 0

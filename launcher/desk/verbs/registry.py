@@ -32,10 +32,10 @@ def run(given: Namespace, desk: Desk) -> int:
     made = registries.Registry(name=given.name, server=given.server, username=given.username)
     registries.check(made)
     if given.password is not None:
-        desk.voice.note(
+        desk.terminal.note(
             "a password on the command line can be seen by others on this machine: leave it out to be asked"
         )
-    desk.voice.note(registries.saved(desk.api, made, _password(given)))
+    desk.terminal.note(registries.saved(desk.api, made, _password(given)))
     return 0
 
 

@@ -54,9 +54,9 @@ def of_a_job(parser: ArgumentParser) -> None:
 
 def run(given: Namespace, desk: Desk) -> int:
     """Submit a job."""
-    job, local = described(given, desk.datacenter, desk.asked.namespace)
+    job, local = described(given, desk.datacenter, desk.flags.namespace)
     if given.dry_run:
-        desk.voice.out(_dry(job, desk, replace=given.replace))
+        desk.terminal.out(_dry(job, desk, replace=given.replace))
         return 0
     manifests = submit.checked(job, desk, replace=given.replace)  # first: a job that is refused leaves no package
     if local:
@@ -64,7 +64,7 @@ def run(given: Namespace, desk: Desk) -> int:
         _upload(desk, local, f"{home}/jobs/{job.job_name}/package")
     done = submit.send(job, manifests, desk, replace=given.replace)
     name = done["name"]
-    desk.voice.note(
+    desk.terminal.note(
         f"job {name} is submitted to {done['namespace']}: {job.trainers} trainers, {job.pservers} pservers; "
         f"`paddlectl logs -f {name}` shows what they write"
     )
@@ -141,8 +141,8 @@ def _dry(job: PaddleJob, desk: Desk, *, replace: bool) -> str:
     try:
         api = desk.api
     except Problem as problem:
-        desk.voice.note(f"not checked by a cluster: {problem}")
+        desk.terminal.note(f"not checked by a cluster: {problem}")
         return str(job)
     text = submit.dry_run(job, desk, replace=replace)
-    desk.voice.note(f"{api.host} would take it; all but the first is sent with that one as its owner")
+    desk.terminal.note(f"{api.host} would take it; all but the first is sent with that one as its owner")
     return text

@@ -17,7 +17,9 @@ from tests.support.desks import User
 from tests.support.waiting import wait_until
 
 MANY = 260  # jobs; a page of the API has 250
-COLOURED = "from launcher.desk.terminal import Voice; print(Voice.of(quiet=False, verbose=False).coloured('x', 0))"
+COLOURED = (
+    "from launcher.desk.terminal import Terminal; print(Terminal.of(quiet=False, verbose=False).coloured('x', 0))"
+)
 
 
 def on_a_terminal(words: tuple[str, ...], typed: bytes = b"", **environ: str) -> tuple[int, str]:

@@ -10,7 +10,7 @@ import pytest
 
 from launcher.desk.jobs.api_calls import Api
 from launcher.desk.jobs.logs import Following, Wanted
-from launcher.desk.session import Asked, Desk
+from launcher.desk.session import Desk, DeskFlags
 from tests.grounds.api.control_plane import ControlPlane
 from tests.grounds.api.hiccups import Cut, between
 from tests.grounds.api.kubelet import bind, serving
@@ -74,7 +74,7 @@ def test_a_follow_outlives_what_passes_and_loses_no_line(plane: ControlPlane, me
 
 def following(api: object) -> Following:
     """Return a follow of what an API says."""
-    desk = Desk(Asked())
+    desk = Desk(DeskFlags())
     desk.api = cast("Api", api)
     return Following(desk=desk, name="j", wanted=Wanted())
 

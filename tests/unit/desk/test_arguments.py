@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from launcher.desk import arguments, cli
 from launcher.desk.config.datacenters import Datacenter, Storage
 from launcher.desk.errors import Problem
-from launcher.desk.session import Asked, Desk
+from launcher.desk.session import Desk, DeskFlags
 from launcher.desk.verbs import submit
 from launcher.job import JobError
 
@@ -174,4 +174,4 @@ def test_help_imports_nothing_of_kubernetes(verb: str) -> None:
 
 
 def test_a_desk_asks_for_nothing_before_it_is_needed() -> None:
-    assert "api" not in vars(Desk(Asked()))
+    assert "api" not in vars(Desk(DeskFlags()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from launcher.desk.terminal import Line
+from launcher.desk.terminal import ProgressLine
 
 
 class Terminal(io.StringIO):
@@ -16,7 +16,7 @@ class Terminal(io.StringIO):
 
 def test_elsewhere_what_comes_too_soon_is_not_written() -> None:
     stream = io.StringIO()
-    line = Line(stream)
+    line = ProgressLine(stream)
     for number in range(100):
         line.show(f"pass {number}")
     line.say("told to end")
@@ -26,7 +26,7 @@ def test_elsewhere_what_comes_too_soon_is_not_written() -> None:
 
 def test_on_a_terminal_each_is_written_over_the_last() -> None:
     stream = Terminal()
-    line = Line(stream)
+    line = ProgressLine(stream)
     line.show("pass 0")
     line.show("pass 1")
     line.say("told to end")

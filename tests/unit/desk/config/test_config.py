@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launcher.desk.config.config import parsed, place, read
-from launcher.desk.config.datacenters import Config, Datacenter, Storage, chosen
+from launcher.desk.config.datacenters import Datacenter, DeskConfig, Storage, chosen
 from launcher.desk.errors import Problem
 
 SEEDS = """\
@@ -58,7 +58,7 @@ datacenters:
 
 
 def test_without_any_the_kubeconfig_is_meant() -> None:
-    assert chosen(Config(), "") == Datacenter()
+    assert chosen(DeskConfig(), "") == Datacenter()
     assert chosen(parsed("", "config"), "") == Datacenter()
 
 

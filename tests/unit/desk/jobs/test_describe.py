@@ -14,7 +14,7 @@ from launcher.contract import INDEX_ANNOTATION, SPEC_ANNOTATION
 from launcher.desk.doctor import checks
 from launcher.desk.errors import Problem
 from launcher.desk.jobs import describe, job_state, lookup, tables
-from launcher.desk.jobs.lookup import Gang
+from launcher.desk.jobs.lookup import JobGang
 from launcher.kube import refusals
 from launcher.pod.gang.protocol import codec
 from launcher.pod.gang.protocol.messages import Generation, LeaderMessage, Stage
@@ -45,7 +45,7 @@ def a_pod(state: Json, *, phase: str = "Running", role: str = "paddle-job", inde
     }
 
 
-def gang(*jobs: Json) -> Gang:
+def gang(*jobs: Json) -> JobGang:
     found = lookup.of(tuple(map(job_state.job, jobs)))
     assert found
     return found

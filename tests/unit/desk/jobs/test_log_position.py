@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from launcher.desk.jobs.log_position import Mark, beyond, in_vain
+from launcher.desk.jobs.log_position import LogMark, beyond, in_vain
 
 
 @pytest.mark.parametrize(
     ("mark", "found", "lines", "reached"),
     [
-        (Mark(), b"1 a|1 b|1 c", b"a|b|c", Mark(moment="1", lines=3)),
-        (Mark(), b"2 a|1 b|2 c", b"a|b|c", Mark(moment="2", lines=1)),
-        (Mark(moment="1", lines=2), b"0 -|1 a|1 b|1 c|2 d", b"c|d", Mark(moment="2", lines=1)),
-        (Mark(moment="1", lines=2), b"1 a|1 b|1 c", b"c", Mark(moment="1", lines=3)),
-        (Mark(moment="1", lines=2), b"0 -|1 a", b"", None),
-        (Mark(moment="1", lines=2), b"2 c|1 d|0 e", b"c|d|e", Mark(moment="0", lines=1)),
+        (LogMark(), b"1 a|1 b|1 c", b"a|b|c", LogMark(moment="1", lines=3)),
+        (LogMark(), b"2 a|1 b|2 c", b"a|b|c", LogMark(moment="2", lines=1)),
+        (LogMark(moment="1", lines=2), b"0 -|1 a|1 b|1 c|2 d", b"c|d", LogMark(moment="2", lines=1)),
+        (LogMark(moment="1", lines=2), b"1 a|1 b|1 c", b"c", LogMark(moment="1", lines=3)),
+        (LogMark(moment="1", lines=2), b"0 -|1 a", b"", None),
+        (LogMark(moment="1", lines=2), b"2 c|1 d|0 e", b"c|d|e", LogMark(moment="0", lines=1)),
     ],
 )
-def test_a_log_goes_on_after_a_mark(mark: Mark, found: bytes, lines: bytes, reached: Mark | None) -> None:
+def test_a_log_goes_on_after_a_mark(mark: LogMark, found: bytes, lines: bytes, reached: LogMark | None) -> None:
     """Nothing is left out from its start, nor once the mark is behind, whatever a clock does."""
     came = list(beyond(mark, found.split(b"|")))
     assert b"|".join(text for _, text in came) == lines

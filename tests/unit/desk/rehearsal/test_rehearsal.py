@@ -9,7 +9,7 @@ import pytest
 
 from launcher.desk.rehearsal import example
 from launcher.desk.rehearsal.example import Example
-from launcher.desk.rehearsal.rehearsal import JOB, PACKAGE, Pod, Rehearsal, addresses, pods_of, ports
+from launcher.desk.rehearsal.rehearsal import JOB, PACKAGE, Rehearsal, RehearsalPod, addresses, pods_of, ports
 from launcher.job import PaddleJob, Volume
 from launcher.pod.settings.nouns import Runtime
 from launcher.pod.settings.variables import read
@@ -27,7 +27,7 @@ def rehearsal(example: Example = STAND_IN, *, pods: int = 3, passes: int = 10, p
     return Rehearsal(example=example, directory=TOP, pods=pods, passes=passes, port=port)
 
 
-def pods(environ: Mapping[str, str] = ENVIRON, example: Example = STAND_IN, **facts: int) -> tuple[Pod, ...]:
+def pods(environ: Mapping[str, str] = ENVIRON, example: Example = STAND_IN, **facts: int) -> tuple[RehearsalPod, ...]:
     return pods_of(rehearsal(example, **facts), environ, "/venv/bin/python")
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from launcher.desk import cli
 from launcher.desk.rehearsal import example, processes, workspace
-from launcher.desk.rehearsal.processes import PATIENCE, Ended
+from launcher.desk.rehearsal.processes import PATIENCE, EndedPod
 from launcher.desk.rehearsal.rehearsal import Rehearsal, pods_of
 from launcher.desk.rehearsal.workspace import MARKER, NotReady
 
@@ -115,9 +115,9 @@ def test_help_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
     assert "paddlectl local --pods 3 --passes 10" in capsys.readouterr().out
 
 
-def ended(code: int) -> Ended:
+def ended(code: int) -> EndedPod:
     (pod,) = pods_of(one_pod(ROOT, Path("/")), {}, "python")
-    return Ended(pod=pod, code=code, at=100.0)
+    return EndedPod(pod=pod, code=code, at=100.0)
 
 
 INT, TERM, KILL = signal.SIGINT, signal.SIGTERM, signal.SIGKILL
