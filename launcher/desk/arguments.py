@@ -13,19 +13,19 @@ from typing import NoReturn
 VERBS = {
     "commands": "list all command names",
     "delete": "Delete the specify resource.",
-    "describe": "Show all that is known of a job: ranks, reasons, events.",
-    "doctor": "Look for what could go wrong here, with a remedy for each.",
+    "describe": "Show everything about a job: ranks, reasons, events.",
+    "doctor": "Check everything that a job needs, with a remedy for each problem.",
     "file": "Simple file operations.",
     "flags": "describe the top-level flags",
     "get": "Print resources",
     "help": "describe subcommands and their syntax",
     "kill": "Stop the job. -rm will remove the job from history.",
-    "local": "Rehearse on this machine.",
+    "local": "Run a job on this machine.",
     "logs": "Print logs of the job.",
     "registry": "Add registry secret on paddlectl.",
-    "report": "Make the page of a gang's story.",
+    "report": "Write a page with a job's timeline and curves.",
     "submit": "Submit job to PaddlePaddle Cloud.",
-    "wait": "Wait until a job is complete, or has failed, or runs.",
+    "wait": "Wait until a job runs, is complete or has failed.",
 }
 PFS_VERBS = {
     "cp": "upload or download files",
@@ -38,7 +38,7 @@ VALUED = ("config", "datacenter", "namespace")
 
 
 class WrongUsage(Exception):
-    """Words that cannot be understood: what is wrong with them, and how they should be."""
+    """A command line that cannot be understood."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -49,7 +49,7 @@ class Parser(argparse.ArgumentParser):
         raise WrongUsage(f"{self.format_usage()}{self.prog}: {message}; `paddlectl help` shows more")
 
     def parse_args(self, args: Sequence[str], namespace: argparse.Namespace | None = None) -> argparse.Namespace:  # type: ignore[override]  # as it is called here
-        """Read the words; of those that nobody knows flags alone are said again: what follows may be a secret."""
+        """Parse; of unknown words the message repeats only flags: what follows may be a secret."""
         given, rest = self.parse_known_args(args, namespace)
         if rest:
             flags = [word.partition("=")[0] for word in rest if word.startswith("-")]
@@ -67,7 +67,7 @@ class Split:
 
 
 def split(words: Sequence[str]) -> Split:
-    """Return the words around the verb, which is the first that is no flag and no flag's value."""
+    """Return the words around the verb, the first word that is neither a flag nor a flag's value."""
     at = 0
     while at < len(words) and words[at].startswith("-"):
         valued = words[at].lstrip("-") in VALUED
@@ -77,14 +77,14 @@ def split(words: Sequence[str]) -> Split:
 
 
 def flag(parser: argparse._ActionsContainer, *names: str, **more: object) -> None:
-    """Add a flag that may be said with one dash or with two."""
+    """Add a flag that may be written with one dash or two."""
     spelled = [f"{dashes}{name}" for name in names for dashes in (("-",) if len(name) == 1 else ("-", "--"))]
     parser.add_argument(*spelled, dest=names[0].replace("-", "_"), **more)  # type: ignore[arg-type]  # as argparse's
 
 
 def for_all(parser: argparse.ArgumentParser) -> None:
     """Add the flags that every verb has."""
-    quiet = argparse.SUPPRESS  # so that what is said before the verb is not forgotten after it
+    quiet = argparse.SUPPRESS  # so that a flag before the verb keeps its value after it
     group = parser.add_argument_group("flags of all commands")
     flag(group, "config", metavar="FILE", default=quiet, help="the configuration (PADDLE_CONFIG, ~/.paddle/config)")
     flag(
@@ -101,7 +101,7 @@ def for_all(parser: argparse.ArgumentParser) -> None:
         default=quiet,
         help="the namespace (the datacenter's, the kubeconfig context's)",
     )
-    flag(group, "q", "quiet", action="store_true", default=quiet, help="results and failures alone")
+    flag(group, "q", "quiet", action="store_true", default=quiet, help="only results and failures")
     flag(group, "v", "verbose", action="store_true", default=quiet, help="also every request to the API server")
 
 
@@ -147,7 +147,7 @@ def _listed(verbs: dict[str, str]) -> str:
 
 
 def whole(low: int, high: int) -> Callable[[str], int]:
-    """Return a reader of whole numbers."""
+    """Return a parser of whole numbers from `low` to `high`."""
 
     def whole_number(text: str) -> int:
         if not (text.isdecimal() and len(text) < 10 and low <= int(text) <= high):

@@ -1,6 +1,6 @@
-"""`paddlectl`: what was said, one verb that does it, and the exit code: 0, 1 with a sentence, 2 for wrong usage, 130.
+"""`paddlectl`: one verb and the exit code: 0, 1 with a sentence, 2 for wrong usage, 78 for no rehearsal, 130.
 
-Only the verb that is meant is imported, and nothing of Kubernetes before it is needed.
+Only that verb is imported, and nothing of Kubernetes before it is needed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HELP = frozenset(("-h", "-help", "--help"))
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Do what the words say, and return the exit code."""
+    """Run a command line and return the exit code."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # as stderr is: what a job wrote may be in any script
     try:
@@ -79,7 +79,7 @@ def _help(said: arguments.Split) -> int:
 def _module(verb: str):  # type: ignore[no-untyped-def]  # noqa: ANN202  # a module of verbs/: EXAMPLES, arguments and run
     if verb not in arguments.NAMES:
         near = difflib.get_close_matches(verb, arguments.NAMES, 1)
-        meant = f"did you mean `paddlectl {near[0]}`?" if near else "`paddlectl help` lists what there is"
+        meant = f"did you mean `paddlectl {near[0]}`?" if near else "`paddlectl help` lists the commands"
         raise WrongUsage(f"paddlectl: there is no command {verb!r}: {meant}")
     return import_module(f"launcher.desk.verbs.{verb}")
 

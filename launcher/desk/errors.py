@@ -1,4 +1,4 @@
-"""What cannot be done at the desk, told in a sentence.
+"""Errors at the desk, each with a sentence for the user.
 
 No I/O here.
 """
@@ -25,4 +25,4 @@ class Refused(Problem):
 
 
 class Unreachable(Problem):
-    """The API server could not be asked, or broke off."""
+    """The API server could not be reached, or the connection broke."""

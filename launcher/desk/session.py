@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeskFlags:
-    """What flags say of where; what they do not say, the environment does, and then the file."""
+    """Where to work, as far as flags say it; the environment and then the configuration fill the gaps."""
 
     config: str = ""
     datacenter: str = ""
@@ -27,7 +27,7 @@ class DeskFlags:
 
 
 class Desk:
-    """Where a user sits."""
+    """A user's configuration, cluster and terminal."""
 
     def __init__(
         self, flags: DeskFlags, *, terminal: Terminal | None = None, environ: Mapping[str, str] = os.environ

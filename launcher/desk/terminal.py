@@ -15,7 +15,7 @@ EVERY = 5.0  # seconds between two lines where no terminal is
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terminal:
-    """How much is told, and whether in colours."""
+    """How much is shown, and whether in colours."""
 
     quiet: bool = False
     verbose: bool = False
@@ -32,16 +32,16 @@ class Terminal:
         sys.stdout.flush()
 
     def note(self, sentence: str) -> None:
-        """Say what is good to know."""
+        """Write a sentence to stderr, unless -q is given."""
         if not self.quiet:
             sys.stderr.write(f"{sentence}\n")
 
     def warn(self, sentence: str) -> None:
-        """Say what should be known, also with -q."""
+        """Write a sentence to stderr, also with -q."""
         sys.stderr.write(f"{sentence}\n")
 
     def detail(self, sentence: str) -> None:
-        """Say what is only of use when something is wrong."""
+        """Write a sentence to stderr where -v is given."""
         if self.verbose:
             sys.stderr.write(f"{sentence}\n")
 
@@ -59,7 +59,7 @@ class ProgressLine:
         self._due = 0.0
 
     def show(self, text: str) -> None:
-        """Show how far it is; where nothing can be written over, only when the last time is long ago."""
+        """Show the progress; where no line can be written over, only every few seconds."""
         if self._stream.isatty():
             self._write(f"\r{text}\x1b[K")
         elif time.monotonic() >= self._due:
@@ -67,11 +67,11 @@ class ProgressLine:
             self._write(f"{text}\n")
 
     def say(self, sentence: str) -> None:
-        """Say something that stays."""
+        """Write a sentence that stays."""
         self._write(f"\r\x1b[K{sentence}\n" if self._stream.isatty() else f"{sentence}\n")
 
     def finish(self, text: str) -> None:
-        """Show how far it came, and leave the line."""
+        """Write the last progress, and leave the line."""
         self._due = 0.0
         self.say(text)
 

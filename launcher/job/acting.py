@@ -30,13 +30,11 @@ def act(verb: str, job: Job, own: str = PYTHON, **options: Any) -> Any:  # noqa:
 
     if inside():
         name = os.environ.get("JOB_NAME") or "a job"
-        raise JobError(
-            [f"{verb}: this is a process of {name} itself, which trains; expected it to be said at the desk"]
-        )
+        raise JobError([f"{verb}: this process is part of {name}: call it outside of the job"])
     if sys.version_info >= (3, 11) and find_spec("kubernetes") and find_spec("launcher.desk"):
         return here(verb, job, options)
     if not os.access(own, os.X_OK):
-        expected = f"Python 3.11 with paddle-launcher as pip installs it, or an image with {own}"
+        expected = f"Python 3.11 with paddle-launcher installed by pip, or an image with {own}"
         raise JobError([f"{verb}: this Python has no package kubernetes; expected {expected}"])
     return _there(own, verb, job, options)
 
@@ -67,7 +65,7 @@ def _there(own: str, verb: str, job: Job, options: Mapping[str, Any]) -> Any:  #
         process.communicate(json.dumps(question).encode())
         text = answer.read()
     if not text:
-        raise JobError([f"{verb}: {own} ended with {process.returncode} and no answer; its words are above"])
+        raise JobError([f"{verb}: {own} ended with {process.returncode} and no answer; its output is above"])
     told = json.loads(text)
     if "problems" in told:
         raise JobError(told["problems"])

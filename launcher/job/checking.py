@@ -66,7 +66,7 @@ def _counts(job: Job) -> Iterator[str]:
         if not _whole(getattr(job, field), low, MOST_PODS):
             yield f"{field}={getattr(job, field)!r}: expected a whole number from {low} to {MOST_PODS}"
     if job.passes is not None and not _whole(job.passes, 1, 10**9):
-        yield f"passes={job.passes!r}: expected a whole number from 1 on"
+        yield f"passes={job.passes!r}: expected a whole number, 1 or more"
 
 
 def _names(job: Job) -> Iterator[str]:
@@ -116,7 +116,7 @@ def _program(job: Job) -> Iterator[str]:
     if "\0" in _text(job.entry_point) or not (words or job.topology):
         yield f"entry_point={job.entry_point!r}: expected the command that trains, such as 'python train.py'"
     if job.topology and words and words[:2] != entry.V1:
-        yield f"topology={job.topology!r} is for Paddle's v1, entry_point={job.entry_point!r} is not: say one of them"
+        yield f"topology={job.topology!r} is for Paddle's v1, entry_point={job.entry_point!r} is not: set one"
 
 
 def _each_volume(job: Job) -> Iterator[str]:
@@ -137,27 +137,27 @@ def _volumes(job: Job) -> Iterator[str]:
     found = places.mounts(job)
     paths = [each.path.rstrip("/") for each in found]
     if twice := [path for path in paths if paths.count(path) > 1]:
-        yield f"mount_path={twice[0]!r} is given to two volumes: expected a place of its own for each"
+        yield f"two volumes have mount_path={twice[0]!r}: expected a different one for each"
     handles = [(each.csi["driver"], each.csi.get("volumeHandle")) for each in places.sources(job) if each.csi]
     if twice := [handle for driver, handle in handles if handle and handles.count((driver, handle)) > 1]:
-        yield f"csi: volumeHandle {twice[0]!r} is two volumes', and a node takes it for one: say both alike"
+        yield f"csi: two different volumes have volumeHandle {twice[0]!r}, one to a node: give both the same fields"
     if job.restricted and any(each.direct for each in job.volumes):
         expected = "a claim on it, or restricted=False"
-        yield f"a volume by host_path or nfs is against the restricted pod security standard: expected {expected}"
+        yield f"the restricted pod security standard does not allow a volume by host_path or nfs: expected {expected}"
     if job.job_path and not (is_below(_text(job.job_path)[1:]) and places.on_volume(job.job_path, found)):
-        yield f"job_path={job.job_path!r}: expected a directory on a volume of the job that can be written to"
+        yield f"job_path={job.job_path!r}: expected a writable directory on a volume of the job"
     elif job.job_path and not is_plain(job.job_path):
-        yield f"job_path={job.job_path!r}: expected letters, digits and _ . / - alone, as Paddle gives it to a shell"
+        yield f"job_path={job.job_path!r}: expected only letters, digits and _ . / -, as Paddle gives it to a shell"
 
 
 def _program_on_volumes(job: Job) -> Iterator[str]:
     if any(not each.read_only for each in places.volumes(job)):
         return
     if entry.is_v1(job):
-        yield "Paddle's v1 keeps its passes on a volume: expected cephfs_volume or volumes with one to write to"
+        yield "Paddle's v1 keeps its passes on a volume: expected cephfs_volume or volumes with a writable one"
     if job.trainer_package_path and not job.trainer_package_path.startswith("/"):
         told = f"trainer_package_path={job.trainer_package_path!r} is relative, to the job's directory on a volume"
-        yield f"{told}: expected a volume that can be written to, or an absolute path"
+        yield f"{told}: expected a writable volume, or an absolute path"
 
 
 def _environment(job: Job) -> Iterator[str]:
@@ -166,7 +166,7 @@ def _environment(job: Job) -> Iterator[str]:
         return
     for name, value in job.env.items():
         if name in SAID_BY:
-            yield f"env has {name}: that is said by {SAID_BY[name]}"
+            yield f"env has {name}: that is set by {SAID_BY[name]}"
         elif not VARIABLE.fullmatch(_text(name)) or not isinstance(value, str) or "\0" in value:
             yield f"env has {name!r}: {value!r}: expected names of letters, digits and _, and texts for values"
 

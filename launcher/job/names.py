@@ -70,14 +70,14 @@ def wrong_with(name: object, together: bool, pservers: int, trainers: int) -> It
     if reasons := [reason for wrong, reason in _reasons(name) if wrong]:
         near = _near(name)
         yield f"job_name={name!r}: {' and '.join(reasons)}" + (
-            f"; say {near!r}" if near else "; such as 'paddle-job'"
+            f"; such as {near!r}" if near else "; such as 'paddle-job'"
         )
     longest = Names(name, together).longest(pservers, trainers)
     if len(longest) > LONGEST:
         room = LONGEST - len(longest) + len(name)
         yield (
             f"job_name={name[:80]!r} is too long: {longest[:100]!r} would have {len(longest)} characters, and "
-            f"Kubernetes takes {LONGEST}; expected at most {room} in the job's name"
+            f"Kubernetes allows {LONGEST}; expected at most {room} in the job's name"
         )
 
 
@@ -85,11 +85,11 @@ def _reasons(name: str) -> tuple[tuple[bool, str], ...]:
     return (
         (
             not name.isascii() or not re.fullmatch(r"[-.A-Za-z0-9]*", name),
-            "expected letters, digits and - alone, no _",
+            "expected only letters, digits and -, no _",
         ),
-        (name.lower() != name, "Kubernetes takes lower case only"),
+        (name.lower() != name, "Kubernetes allows lower case only"),
         ("." in name, "the name of an Indexed Job has no . in it"),
-        (name[0] in "-." or name[-1] in "-.", "it begins and ends with a letter or digit"),
+        (name[0] in "-." or name[-1] in "-.", "it must begin and end with a letter or digit"),
     )
 
 

@@ -28,13 +28,13 @@ def memory(given: object) -> int:
     found = re.fullmatch(r"([0-9]{1,20})([A-Za-z]{0,2})", str(given)) if isinstance(given, (str, int)) else None
     if isinstance(given, bool) or not found or found[2] not in UNITS:
         raise WrongQuantity(
-            "expected a whole number with E, P, T, G, M, K or Ei, Pi, Ti, Gi, Mi, Ki behind it, such as 4Gi"
+            "expected a whole number with E, P, T, G, M, K or Ei, Pi, Ti, Gi, Mi, Ki after it, such as 4Gi"
         )
     size = int(found[1]) * UNITS[found[2]]
     if size < LEAST:
         raise WrongQuantity(f"{size} bytes are too few for any program; expected 16Mi or more, such as 4Gi")
     if size > MOST:
-        raise WrongQuantity("more than Kubernetes can count; expected such as 4Gi")
+        raise WrongQuantity("more than Kubernetes can count; expected a size such as 4Gi")
     return size
 
 
@@ -52,7 +52,7 @@ def millicores(given: object) -> int:
         raise WrongQuantity("expected a number of cores, such as 2, 0.5 or 500m")
     parts = int(found[3]) if found[3] else int(found[1]) * 1000 + int((found[2] or "0").ljust(3, "0"))
     if not 0 < parts <= MOST_CORES * 1000:
-        raise WrongQuantity("expected more than no core, and fewer than a million, such as 2")
+        raise WrongQuantity("expected more than 0 and fewer than a million cores, such as 2")
     return parts
 
 

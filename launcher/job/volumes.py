@@ -56,7 +56,7 @@ class Volume:
         """Yield a sentence for each thing that it cannot be."""
         kinds = [name for name in ("claim", "host_path", "nfs", "csi") if getattr(self, name)]
         if len(kinds) != 1:
-            told = f"has {' and '.join(kinds)}" if kinds else "has nothing in it"
+            told = f"has {' and '.join(kinds)}" if kinds else "has no source"
             yield f"Volume(mount_path={self.mount_path!r}) {told}: expected one of claim, host_path, nfs and csi"
         yield from _of_mount(self.mount_path)
         if self.claim and not is_subdomain(self.claim):
@@ -69,9 +69,9 @@ class Volume:
             yield f"nfs={self.nfs!r}: expected server:/path, such as 10.0.0.2:/exports"
         lacking = [] if "csi" not in kinds else [name for name in ("driver", "volumeHandle") if name not in self.csi]
         if lacking and not isinstance(self.csi, dict):
-            yield f"csi={self.csi!r}: expected what a PersistentVolume says there, driver and volumeHandle at least"
+            yield f"csi={self.csi!r}: expected the csi part of a PersistentVolume, driver and volumeHandle at least"
         elif lacking:
-            yield f"csi={self.csi!r} lacks {' and '.join(lacking)}: expected what a PersistentVolume says there"
+            yield f"csi={self.csi!r} lacks {' and '.join(lacking)}: expected the csi part of a PersistentVolume"
         elif "csi" in kinds:
             wrong = [key for key, value in self.csi.items() if key.endswith("SecretRef") and not _is_named(value)]
             yield from (f"csi has {key}: {self.csi[key]!r}: expected the Secret as {{'name': ...}}" for key in wrong)
@@ -124,7 +124,7 @@ def _of_mount(path: object) -> Iterator[str]:
     if not _absolute(path) or ":" in str(path):
         yield f"mount_path={path!r}: expected an absolute path without `..` and colons, such as /home/jobpath"
     elif any(f"{each}/".startswith(f"{normpath(str(path))}/".replace("//", "/")) for each in TAKEN):
-        yield f"mount_path={path!r}: the pod has that already; expected another, such as /home/jobpath"
+        yield f"mount_path={path!r}: the pod has its own directory there; expected another, such as /home/jobpath"
 
 
 def _absolute(path: object) -> bool:

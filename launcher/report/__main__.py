@@ -79,7 +79,7 @@ def _lines(source: Path) -> Iterator[bytes]:
         descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise NoReport(f"{source}: not a plain file")
+                raise NoReport(f"{source}: not a regular file")
             while line := file.readline(LONGEST + 1):
                 yield line
     except FileNotFoundError as error:

@@ -154,5 +154,7 @@ def _foot(story: Story, source: str) -> Markup:
         notes.append("Where a pass was run again after a restart, the curves show the later run.")
     if story.moved:
         by = ", ".join(f"{shift:,.1f} s" for shift in story.moved)
-        notes.append(f"The leaders' clocks differ: some times were moved on by {by} to keep the order of the lines.")
+        notes.append(
+            f"The leaders' clocks differ: some times were moved forward by {by} to keep the order of the lines."
+        )
     return tag("footer", *(tag("p", note) for note in notes))

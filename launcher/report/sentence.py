@@ -39,7 +39,7 @@ def sentence(story: Story) -> Sentence:
     if verdict.code == 0:
         again = (f"It took {restarted}; the {_first(story, story.troubles[0])}",) if story.troubles else ()
         return Sentence(kind="good", words=f"{took}: {reason or 'every trainer is done.'}", more=again)
-    words = f"with code {verdict.code} {took}: {reason or 'no reason was told.'}"
+    words = f"with code {verdict.code} {took}: {reason or 'no reason was given.'}"
     more = [f"The {_first(story, story.troubles[0])}"] if story.troubles else []
     if story.restarts:
         more.append(f"{restarted[0].upper()}{restarted[1:]} did not help.")
@@ -53,7 +53,7 @@ def ended_words(reason: str) -> str:
 
 def describe(trouble: Trouble) -> str:
     """Say what happened, in the words of the gang or in ours."""
-    return trouble.reason or ("no reason was told" if trouble.lost else f"ended with {trouble.code}")
+    return trouble.reason or ("no reason was given" if trouble.lost else f"ended with {trouble.code}")
 
 
 def _first(story: Story, trouble: Trouble) -> str:
@@ -66,11 +66,11 @@ def _first(story: Story, trouble: Trouble) -> str:
 
 def _open(story: Story) -> Sentence:
     """Say how far it had come: it still runs, or whoever would have told of its end is gone."""
-    words = f"still running, or ended without a word. The last news is of {scale.clock(story.ended)} UTC."
+    words = f"still running, or ended without a verdict. The last event is of {scale.clock(story.ended)} UTC."
     generation = (
         f"In generation {story.chapters[-1].made.generation}: " if story.chapters else "Before any generation: "
     )
-    more = [generation + (_standing(story.lanes) or "nobody has told of itself") + "."]
+    more = [generation + (_standing(story.lanes) or "no rank has reported") + "."]
     if story.troubles:
         more.append(f"The {_first(story, story.troubles[0])}")
     return Sentence(kind="open", words=words, more=tuple(more))

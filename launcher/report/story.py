@@ -138,7 +138,7 @@ def _chapters(
     chapters = []
     for place, each in enumerate(made):
         following = made[place + 1] if place + 1 < len(made) else None
-        over = following.cause or "ended, no reason told" if following else None
+        over = following.cause or "ended, no reason given" if following else None
         if trouble := worst.get(each.generation):
             over = trouble.reason or ("lost" if trouble.lost else f"failed with {trouble.code}")
         elif verdict and not following:

@@ -31,14 +31,14 @@ PHASES = {
     contract.TRAINED: ("trained, waiting for the others", 0.5),
     GAP: ("down, until the next start", 0.12),
 }
-MARKS = {contract.DONE: "done", contract.FAILED: "failed", "lost": "held lost", contract.STOPPED: "stopped"}
+MARKS = {contract.DONE: "done", contract.FAILED: "failed", "lost": "lost", contract.STOPPED: "stopped"}
 
 
 def timeline(story: Story) -> Markup:
     """Return the legend and the drawing, and a sentence where rows are left out."""
     lanes = story.lanes[:ROWS]
     if not lanes:
-        return tag("p", "No rank has told of itself.", class_="none")
+        return tag("p", "No rank has reported.", class_="none")
     left = 18 + LETTER * max(len(str(lane.seat)) for lane in lanes)
     axis = Scale(low=story.begun, high=max(story.ended, story.begun + 0.001), start=left, end=WIDTH - RIGHT)
     pitch = row_height(len(lanes))

@@ -39,13 +39,13 @@ def read(path: Path, *, needed: bool, tell: Callable[[str], None]) -> DeskConfig
     except FileNotFoundError:
         if needed:
             raise Problem(
-                f"{path} is not there: expected the configuration that -config or PADDLE_CONFIG names"
+                f"{path} does not exist: expected the configuration that -config or PADDLE_CONFIG names"
             ) from None
         return DeskConfig(where=str(path))
     except (OSError, ValueError) as error:
-        raise Problem(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is not a text'}") from None
+        raise Problem(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'not UTF-8 text'}") from None
     if os.name == "posix" and mode & (stat.S_IRGRP | stat.S_IROTH) and "password" in text:
-        tell(f"{path} can be read by others, and a password is in it: say `chmod 600 {path}`")
+        tell(f"{path} contains a password and can be read by others: run `chmod 600 {path}`")
     return parsed(text, str(path))
 
 
@@ -61,7 +61,7 @@ def parsed(text: str, where: str) -> DeskConfig:
     found = tuple(_datacenter(row, f"datacenter {at}", problems) for at, row in enumerate(rows, 1))
     names = [each.name for each in found]
     problems += [
-        f"two datacenters are called {name!r}" for name in sorted(set(names)) if names.count(name) > 1 and name
+        f"two datacenters have the name {name!r}" for name in sorted(set(names)) if names.count(name) > 1 and name
     ]
     current = _text(whole, "current-datacenter", "it", problems)
     if problems:
@@ -78,9 +78,9 @@ def _yaml(text: str, where: str) -> object:
         # Its own words quote the line, and a password may be in that.
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
-        raise Problem(f"{where}{line}: this is not YAML; docs/paddlectl.md shows a configuration") from None
+        raise Problem(f"{where}{line}: not valid YAML; docs/paddlectl.md shows a configuration") from None
     except (ValueError, RecursionError, OverflowError, TypeError, AttributeError, KeyError, IndexError):
-        raise Problem(f"{where}: a value in it is nothing that YAML knows; put it into quotes") from None
+        raise Problem(f"{where}: a value in it is not valid YAML: put it in quotes") from None
 
 
 def _datacenter(row: object, where: str, problems: list[str]) -> Datacenter:
@@ -114,11 +114,11 @@ def _wrong_with(made: Datacenter) -> Iterator[str]:
     if made.endpoint:
         yield from _wrong_endpoint(made.endpoint)
         if not made.password:
-            yield "`endpoint:` goes with `password:`, a bearer token"
+            yield "`endpoint:` needs `password:`, a bearer token"
     if not made.password.isascii() or not made.password.isprintable():
         yield "password: expected a bearer token in one line"
     if made.volume and not made.username:
-        yield "`volume:` goes with `username:`: it is the home at /pfs/<datacenter>/home/<username>"
+        yield "`volume:` needs `username:`: it is the home at /pfs/<datacenter>/home/<username>"
     if made.username and (not NAME.fullmatch(made.username) or ".." in made.username):
         yield "username: expected letters, digits and - _ . @ +, as it is a directory's name"
 
@@ -132,7 +132,7 @@ def _wrong_endpoint(endpoint: str) -> Iterator[str]:
     if not host or url.scheme not in ("http", "https") or url.username or url.password or url.query or url.fragment:
         yield "endpoint: expected a Kubernetes API server's address, such as https://10.0.0.1:6443"
     elif url.scheme == "http" and not _is_loopback(host):
-        yield f"endpoint: http://{host} would send the token in the clear: say https:// (http: loopback alone)"
+        yield f"endpoint: http://{host} would send the token unencrypted: use https:// (http:// only for loopback)"
 
 
 def _is_loopback(host: str) -> bool:
@@ -170,7 +170,7 @@ def _text(row: Mapping[object, object], key: str, where: str, problems: list[str
     # A name such as 123 is a number to YAML.
     text = str(value) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else ""
     if not text or not text.isprintable():
-        problems.append(f"{where}: {key}: expected a text" + (" (put it into quotes)" if value else ""))
+        problems.append(f"{where}: {key}: expected text" + (" (put it in quotes)" if value else ""))
         return ""
     return text
 
@@ -179,8 +179,6 @@ def _strange(row: Mapping[object, object], known: tuple[str, ...], where: str) -
     for key in row:
         if key not in known:
             near = difflib.get_close_matches(str(key)[:40], known, 1)
-            # What looks like a long word may be a secret on the wrong side of the colon.
-            shown = f"{key!r}" if near else "a word"
-            yield f"{where} has {shown} that is not known" + (
-                f": did you mean {near[0]!r}?" if near else f"; known: {', '.join(known)}"
-            )
+            # What is like no known key may be a secret on the wrong side of the colon.
+            meant = f" {key!r}: did you mean {near[0]!r}?" if near else f"; known: {', '.join(known)}"
+            yield f"{where} has an unknown key{meant}"

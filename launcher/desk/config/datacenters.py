@@ -60,7 +60,7 @@ def chosen(config: DeskConfig, name: str) -> Datacenter:
         if each.name == wanted:
             return each
     known = ", ".join(each.name for each in config.datacenters) or "none"
-    raise Problem(f"datacenter {wanted!r} is not in {config.where}: there is {known}")
+    raise Problem(f"datacenter {wanted!r} is not in {config.where}: it has {known}")
 
 
 def volumes(datacenter: Datacenter) -> tuple[Volume, ...]:

@@ -64,14 +64,14 @@ def download(desk: Desk, source: Remote, target: str) -> None:
 def landing(target: str) -> tuple[Path, str, bool]:
     """Return the directory that is there, the path below it where files go, and whether they go into that."""
     if ".." in target.split("/"):
-        raise Problem(f"{shown(target)}: `..` is not allowed in dest: change to the directory that it is in")
+        raise Problem(f"{shown(target)}: `..` is not allowed in dest: change to the directory that contains it")
     path = Path(target)
     if path.is_dir():
         return path, "", True
     top = path.parent
     while not top.is_dir():
         if top.exists() or top.parent == top:
-            raise Problem(f"{shown(target)}: {shown(str(top))} is no directory")
+            raise Problem(f"{shown(target)}: {shown(str(top))} is not a directory")
         top = top.parent
     return top, path.relative_to(top).as_posix(), target.endswith("/")
 
@@ -95,7 +95,7 @@ def _through(made: Visit, say: Callable[[Channel], Count], progress: CopyProgres
     def before_sleep(state: tenacity.RetryCallState) -> None:
         progress.clear()
         if state.outcome and isinstance(state.outcome.exception(), Broken):
-            made.desk.terminal.note(f"{state.outcome.exception()}; going on from there")
+            made.desk.terminal.note(f"{state.outcome.exception()}; continuing from there")
 
     retrying = tenacity.Retrying(
         retry=passes,
@@ -107,7 +107,7 @@ def _through(made: Visit, say: Callable[[Channel], Count], progress: CopyProgres
     try:
         return retrying(attempt)
     except Broken as broken:
-        raise Problem(f"{broken}; run the command again: it goes on from there") from None
+        raise Problem(f"{broken}; run the command again: it continues from there") from None
     finally:
         progress.clear()
 
@@ -117,7 +117,7 @@ def _told(desk: Desk, count: Count, progress: CopyProgress, where: str) -> None:
     for sentence in count.skipped[: TOLD + 1]:  # the last of them says how many there are
         desk.terminal.warn(f"not copied: {shown(sentence)}")
     if count.unfinished:
-        begun = f"{where}: {count.unfinished} of the files that were begun there are not whole"
+        begun = f"{where}: {count.unfinished} of the files begun there are incomplete"
         desk.terminal.warn(f"{begun}: copy them again, or the next copy after a day removes them")
     if count.lost:
         more = f"\nand {len(count.lost) - TOLD} more" if count.lost[TOLD:] else ""
@@ -142,4 +142,4 @@ def _need(tree: Tree, base: str, first: str) -> None:
     except Trouble as trouble:
         raise Problem(str(trouble)) from None
     if there is None:
-        raise Problem(f"{shown(path)} is not here: expected a file or a directory below the current one")
+        raise Problem(f"{shown(path)} does not exist: expected a file or a directory below the current one")

@@ -59,9 +59,9 @@ def _connected(api: Api, path: str) -> socket.socket:
         raise refusals.refusal(refused.status_code, refused.resp_body or b"", host=api.host, who=api.who) from None
     except (websocket.WebSocketException, OSError) as error:
         why = getattr(error, "strerror", None) or " ".join(str(error).split())[:300]
-        raise Unreachable(f"{api.host} lets nobody into the pod: {why}") from None
+        raise Unreachable(f"{api.host} cannot connect to the pod: {why}") from None
     if made.sock is None:
-        raise Unreachable(f"{api.host} lets nobody into the pod")
+        raise Unreachable(f"{api.host} cannot connect to the pod")
     return made.sock
 
 

@@ -82,7 +82,7 @@ class Wire:
         self._ready.modify(self._socket, wanted or READS)
         if not self._ready.select(QUIET):
             if time.monotonic() - self._heard > SILENCE:
-                raise Broken(f"nothing has come from the pod for {SILENCE:.0f} s")
+                raise Broken(f"the pod has sent nothing for {SILENCE:.0f} s")
             self._say(PING)
 
     def _push(self) -> bool:
@@ -140,7 +140,7 @@ class Wire:
 
 def _broken(error: OSError) -> Broken:
     why = "" if isinstance(error, ssl.SSLError) or not error.strerror else f": {error.strerror.lower()}"
-    return Broken(f"the connection to the pod breaks off{why}")
+    return Broken(f"the connection to the pod is lost{why}")
 
 
 def _ending(payload: bytes) -> bytes:
@@ -151,4 +151,4 @@ def _ending(payload: bytes) -> bytes:
         return b""
     if not isinstance(found, dict) or found.get("status") == "Success":
         return b""
-    return " ".join(str(found.get("message") or "it ended with a failure").split())[:WORDS].encode()
+    return " ".join(str(found.get("message") or "it failed").split())[:WORDS].encode()

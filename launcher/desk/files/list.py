@@ -40,7 +40,7 @@ def made(desk: Desk, places: Sequence[Remote]) -> None:
 
 
 def removed(desk: Desk, places: Sequence[Remote], *, all_of_it: bool) -> None:
-    """Remove files, and directories with all that is in them where that was said."""
+    """Remove files, and directories with everything in them where that was said."""
     with visit(desk, places[0]) as there, there.once() as channel:
         for place in places:
             channel.put("remove", path=place.path, all=all_of_it)
@@ -55,7 +55,7 @@ def rows(there: Visit, path: str) -> tuple[Row, ...]:
         while (frame := channel.get("listed", "done")).kind == "listed":
             found += [_row(row) for row in frame.rows("rows", 4)]
             if len(found) > MOST:
-                raise Garbled(f"more than {MOST:,} names are in it")
+                raise Garbled(f"more than {MOST:,} names are in the directory")
         return tuple(found)
 
 
@@ -70,5 +70,5 @@ def content(there: Visit, path: str) -> Iterator[bytes]:
 def _row(row: list[object]) -> Row:
     name, kind, size, time = row
     if not isinstance(name, str) or kind not in KINDS:
-        raise Garbled("a row is not as agreed")
+        raise Garbled("a row of the list is malformed")
     return Row(name=name, kind=str(kind), size=number(size), time=number(time))

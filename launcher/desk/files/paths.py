@@ -45,7 +45,7 @@ class Remote:
 def check_system() -> None:
     """Say where files cannot be copied from: paths are opened part by part, without links."""
     if os.name != "posix":
-        raise Problem("files are copied from Linux and macOS: on Windows say it in WSL")
+        raise Problem("files can be copied only from Linux and macOS: on Windows, run the command in WSL")
 
 
 def located(desk: Desk, words: Sequence[str]) -> tuple[Desk, tuple[Remote, ...]]:
@@ -60,14 +60,14 @@ def located(desk: Desk, words: Sequence[str]) -> tuple[Desk, tuple[Remote, ...]]
         raise Problem(f"{' and '.join(map(shown, named))} are two datacenters: copy from one to this machine first")
     if named and desk.flags.datacenter not in ("", named[0]):
         raise Problem(
-            f"-datacenter is {desk.flags.datacenter}, and the path is in {shown(named[0])}: say one of them"
+            f"-datacenter is {desk.flags.datacenter}, and the path is in {shown(named[0])}: use one of them"
         )
     if named and named[0] != desk.flags.datacenter:
         flags = dataclasses.replace(desk.flags, datacenter=named[0])
         desk = Desk(flags, terminal=desk.terminal, environ=desk.environ)
     places = tuple(remote(word, desk.datacenter) for word in words)
     if len({(each.storage.claim, each.storage.path, each.read_only) for each in places}) > 1:
-        raise Problem("these are on two volumes: say it for each of them")
+        raise Problem("these paths are on two volumes: run the command once for each")
     return desk, places
 
 
@@ -96,7 +96,7 @@ def remote(word: str, datacenter: Datacenter) -> Remote:
     if len(parts) < 3 or parts[1] not in HOMES:
         raise Problem(f"{shown(word)}: expected a path below {own}, or to read from {TOP}/{name}/public")
     if parts[2] != datacenter.username:
-        raise Problem(f"{shown(word)}: that is another user's: yours is {own}")
+        raise Problem(f"{shown(word)}: that is another user's directory: yours is {own}")
     return _remote(word, datacenter.volume, f"{TOP}/{'/'.join(parts[:3])}", parts[3:], read_only=False, name=name)
 
 
@@ -112,11 +112,13 @@ def source(word: str, here: str) -> tuple[str, str]:
     path = word
     if word.startswith("/"):
         if not f"{word.rstrip('/')}/".startswith(f"{here.rstrip('/')}/"):
-            raise Problem(f"{shown(word)} is not below the current directory: change to the one that it is in")
+            raise Problem(
+                f"{shown(word)} is not below the current directory: change to the directory that contains it"
+            )
         path = word[len(here.rstrip("/")) + 1 :]
     parts = [part for part in path.split("/") if part not in ("", ".")]
     if ".." in parts:
-        raise Problem(f"{shown(word)}: `..` is not allowed in src: change to the directory that it is in")
+        raise Problem(f"{shown(word)}: `..` is not allowed in src: change to the directory that contains it")
     found = "/".join(parts)
     try:
         checked(found or "top")

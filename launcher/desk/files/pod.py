@@ -79,6 +79,6 @@ def _source(storage: Storage) -> Json:
         server, _, path = storage.nfs.partition(":/")
         return {"nfs": {"server": server.strip("[]"), "path": f"/{path}"}}
     raise Problem(
-        "the datacenter's volume is named by its CSI driver, which only jobs can make: to copy files, make a claim "
-        "and say `volume: {claim: NAME}`"
+        "the datacenter's volume is given by its CSI driver, which only jobs can use: to copy files, create a "
+        "claim and set `volume: {claim: NAME}`"
     )

@@ -61,7 +61,7 @@ class Visit:
             with self.speaking() as channel:
                 yield channel
         except Broken as broken:
-            raise Problem(f"{broken}; say the same again") from None
+            raise Problem(f"{broken}; run the command again") from None
 
 
 @contextmanager
@@ -71,7 +71,7 @@ def visit(desk: Desk, place: Remote, *, image: str = "") -> Iterator[Visit]:
     if not image:
         raise Problem(
             f"datacenter {desk.datacenter.name!r} has no image: files are copied by a pod of the launcher's image, "
-            "so say `image:` in its configuration"
+            "so set `image:` in its configuration"
         )
     manifest = pod.manifest(
         f"paddlectl-files-{secrets.token_hex(4)}", image, place.storage, read_only=place.read_only,
@@ -101,14 +101,14 @@ def _wait(desk: Desk, name: str, what: str) -> None:
     for objects in changes(desk.api, "Pod", f"{FILES_LABEL}={name}", tell=desk.terminal.note):
         found = next(map(job_state.pod, objects), None)
         if found is None:
-            raise Problem(f"{what} was removed by somebody else: say the same again")
+            raise Problem(f"{what} was removed by someone else: run the command again")
         if found.phase == "Running" and found.begun:
             return
         why = found.why or found.phase
         if found.over or found.stuck:
             raise Problem(f"{what} cannot start: {why}")
         if time.monotonic() - begun > PATIENCE:
-            raise Problem(f"{what} has not begun after {PATIENCE:.0f} s: {why}")
+            raise Problem(f"{what} has not started after {PATIENCE:.0f} s: {why}")
         if found.why and found.why != told and found.why != "ContainerCreating":
             desk.terminal.note(f"waiting for {what}: {found.why}")
             told = found.why

@@ -35,7 +35,7 @@ def kill(name: str, desk: Desk | None = None, *, remove: bool = False, namespace
     """End a job's pods and keep what there is to read of it; with `remove`, leave nothing. Return what was done."""
     desk = desk or Desk(DeskFlags(namespace=namespace))
     if remove and submit.remove(desk.api, name):
-        return f"job {name} is removed; what it wrote on a volume stays"
+        return f"job {name} is removed; its files on a volume stay"
     gang = lookup.found(desk.api, name)
     # One of its Jobs may go on alone: where the other has failed, or where a kill broke off between the two.
     going_on = [each for each in gang.jobs if not each.end and not each.suspended]
@@ -43,7 +43,7 @@ def kill(name: str, desk: Desk | None = None, *, remove: bool = False, namespace
         return f"{gang.told()} already; `paddlectl kill -rm {name}` removes it from the list"
     for each in going_on:
         desk.api.patch("Job", each.name, {"spec": {"suspend": True}})
-    return f"job {name} is being ended; `paddlectl get workers {name}` shows what still runs"
+    return f"job {name} is being stopped; `paddlectl get workers {name}` shows the pods that still run"
 
 
 # What each of PaddleJob's verbs calls: these with the job itself, the others with its name and namespace.

@@ -51,7 +51,7 @@ def gang(found: Mapping[str, Any]) -> str:
     rows = [each for each in found.get("members") or () if isinstance(each, dict)]
     names = ("address", "role", "rank", "phase", "progress")
     members = _table((names, *(tuple(_plain(each.get(name)) for name in names) for each in rows)))
-    return f"\nthe gang, as its leader says\n{text}{members}"
+    return f"\nthe gang, according to its leader\n{text}{members}"
 
 
 def pods(found: Sequence[KubePod]) -> str:
@@ -76,7 +76,7 @@ def pods(found: Sequence[KubePod]) -> str:
 
 
 def failures(found: Sequence[KubePod]) -> str:
-    """Return the last words of pods that failed, each once: all of a gang have the same as a rule."""
+    """Return the last words of pods that failed, each once: usually all of a gang have the same."""
     said: dict[str, list[str]] = {}
     for each in found:
         if each.code and each.message:
@@ -97,7 +97,7 @@ def events(found: Iterable[Mapping[str, Any]]) -> str:
         for each in found
     )
     if not rows:
-        return "\nno events (a cluster keeps them for an hour, as a rule)\n"
+        return "\nno events (a cluster usually keeps them for an hour)\n"
     return "\n" + _table((("WHEN", "TYPE", "REASON", "OF", "MESSAGE"), *rows[-MOST_EVENTS:]))
 
 

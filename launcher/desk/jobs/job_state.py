@@ -16,7 +16,7 @@ from launcher.contract import INDEX_ANNOTATION, JOB_LABEL, PSERVER, PSERVERS_LAB
 STUCK = {
     "ErrImagePull": "its image cannot be pulled",
     "ImagePullBackOff": "its image cannot be pulled",
-    "InvalidImageName": "its image has no such name",
+    "InvalidImageName": "its image has an invalid name",
     "ErrImageNeverPull": "its image is not on the node",
     "CreateContainerConfigError": "its container cannot be made",
     "CreateContainerError": "its container cannot be made",

@@ -70,13 +70,13 @@ def _without(desk: Desk, name: str, wanted: Wanted, there: tuple[KubePod, ...]) 
     """Say why there is nothing to show, or show the volume's log files."""
     if there:
         pod = there[0]
-        raise Problem(f"{pod.name} has not begun: {pod.why or pod.phase}; `paddlectl logs -f {name}` waits for it")
+        raise Problem(f"{pod.name} has not started: {pod.why or pod.phase}; `paddlectl logs -f {name}` waits for it")
     every = lookup.pods(desk.api, name)
     if every:
         which = wanted.worker or wanted.role
-        raise Problem(f"no pod of job {name} is {which}: there are {', '.join(pod.title for pod in every[:20])}")
+        raise Problem(f"job {name} has no pod {which}: its pods are {', '.join(pod.title for pod in every[:20])}")
     if wanted.since is not None:
-        desk.terminal.warn("--since: the log files on the volume have no times; all of them is shown")
+        desk.terminal.warn("--since is not used: the log files on the volume have no times, all lines are shown")
     saved_output.show_logs(desk, lookup.found(desk.api, name), wanted.has_file, wanted.tail)
 
 
@@ -166,7 +166,7 @@ class Following:
                 mark = retrying(self._read_more, pod, mark)
         except _InVain:
             self.desk.terminal.warn(
-                f"{pod.title}: its log brought nothing {ATTEMPTS} times in a row, and is given up"
+                f"{pod.title}: its log brought nothing {ATTEMPTS} times in a row: not read any further"
             )
         except Problem as problem:
             if not (isinstance(problem, Refused) and problem.status == 404):  # the pod is gone

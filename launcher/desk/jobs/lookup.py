@@ -67,7 +67,7 @@ def found(api: Api, name: str) -> JobGang:
     """Return a job that has to be there."""
     gang = looked_up(api, name)
     if gang is None:
-        raise Problem(f"no job {name} is in the namespace {api.namespace}: `paddlectl get jobs` lists what there is")
+        raise Problem(f"there is no job {name} in the namespace {api.namespace}: `paddlectl get jobs` lists the jobs")
     return gang
 
 
@@ -79,7 +79,7 @@ def pods(api: Api, name: str) -> tuple[KubePod, ...]:
 def checked(name: str) -> str:
     """Return a name that can be a job's: anything else would be another selector."""
     if not name or not all(mark.isascii() and (mark.isalnum() or mark in "-.") for mark in name):
-        raise Problem(f"no job can be called {name!r}: a job's name has letters, digits and - in it, and no _")
+        raise Problem(f"{name!r} cannot be a job's name: expected letters, digits and -, no _")
     return name
 
 

@@ -72,11 +72,11 @@ def saved(api: Api, registry: Registry, password: str) -> str:
             raise
         if registry.name not in {each.name for each in listed(api)}:
             raise Problem(
-                f"a Secret {registry.name} is there that is no registry of ours: take another -name"
+                f"the Secret {registry.name} exists and is not a registry of paddlectl: choose another -name"
             ) from None
         api.patch("Secret", registry.name, {"metadata": made["metadata"], "data": made["data"]})
-        return f"registry {registry.name} is renewed; jobs that are submitted from now on use it"
-    return f"registry {registry.name} is there: say `paddlectl submit -registry {registry.name}`"
+        return f"registry {registry.name} is renewed; jobs submitted from now on use it"
+    return f"registry {registry.name} is saved: use it with `paddlectl submit -registry {registry.name}`"
 
 
 def listed(api: Api) -> Iterator[Registry]:
@@ -96,5 +96,5 @@ def removed(api: Api, name: str) -> str:
     if name in names:
         api.delete("Secret", name)
         return f"registry {name} is deleted"
-    there = f"there is {', '.join(names)}" if names else "there is none"
-    raise Problem(f"delete registry: {f'{name} is not there' if name else 'expected the name of one'}: {there}")
+    there = f"there is {', '.join(names)}" if names else "there are none"
+    raise Problem(f"delete registry: {f'{name} does not exist' if name else 'expected the name of one'}: {there}")

@@ -29,7 +29,7 @@ LONGEST = 1 << 20  # bytes of a line; more than that comes in pieces
 def show_logs(desk: Desk, gang: JobGang, wanted: Callable[[str, int], bool], tail: int | None = None) -> None:
     """Show a job's log files, which outlive its pods, or the last lines of each."""
     place = output(gang, desk.datacenter)
-    desk.terminal.note(f"{gang.told()} and has no pods any more; its log files are in {place.told}")
+    desk.terminal.note(f"{gang.told()} and its pods are gone; its log files are in {place.told}")
     some = False
     for (role, rank), lines in groupby(logs(desk, gang, wanted), key=lambda found: found[:2]):
         some = True
@@ -37,7 +37,7 @@ def show_logs(desk: Desk, gang: JobGang, wanted: Callable[[str, int], bool], tai
         for *_, line in lines if tail is None else deque(lines, tail):
             desk.terminal.out(f"{before}{line.decode(errors='replace')}\n")
     if not some:
-        raise Problem(f"job {gang.name} has written nothing of that to its volume")
+        raise Problem(f"job {gang.name} has no such log files on its volume")
 
 
 def report(desk: Desk, gang: JobGang, page: Path) -> None:
@@ -48,7 +48,7 @@ def report(desk: Desk, gang: JobGang, page: Path) -> None:
 
     story = tell(read(events(desk, gang)))
     if story is None:
-        raise Problem(f"no event of job {gang.name} can be read: there is no page to make")
+        raise Problem(f"no event of job {gang.name} can be read, so there is no page")
     try:
         page.write_text(made(story, f"job {gang.name}"), encoding="utf-8")
     except OSError as error:
@@ -88,7 +88,7 @@ def output(gang: JobGang, datacenter: Datacenter) -> Remote:
     spec = gang.lead.spec
     directory = spec.get("job_path")
     if not isinstance(directory, str) or not directory:
-        raise Problem(f"{gang.told()}; it had no volume, so that nothing of it is kept")
+        raise Problem(f"{gang.told()}; it had no volume, so its output is gone")
     top, storage = _behind(spec, directory, datacenter)
     below = "/".join(filter(None, (directory[len(top) :].strip("/"), gang.name, contract.OUTPUT)))
     return Remote(top=top, path=below, storage=storage, read_only=True, inside=True)
@@ -106,7 +106,7 @@ def _behind(spec: Mapping[str, Any], directory: str, datacenter: Datacenter) -> 
         if datacenter.volume and f"{directory}/".startswith(f"{top}/"):
             found.append((top, datacenter.volume))
     if not found:
-        raise Problem(f"its output is in {directory}, on a volume that is no claim and none of the datacenter's")
+        raise Problem(f"its output is in {directory}, on a volume that is neither a claim nor the datacenter's")
     return found[0]
 
 

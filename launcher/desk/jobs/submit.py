@@ -53,7 +53,7 @@ def checked(job: Job, desk: Desk, *, replace: bool) -> tuple[Json, ...]:
     api = desk.api
     there = lookup.looked_up(api, job.job_name)
     if there and not replace:
-        raise Problem(f"{there.told()}, and a name is for one job at a time: say --replace, or take another name")
+        raise Problem(f"{there.told()}, and a name is for one job at a time: use --replace, or choose another name")
     manifests = placed(job, api.namespace).manifests()
     _needed(api, manifests)
     for each in manifests:
@@ -82,7 +82,7 @@ def create(api: Api, manifests: tuple[Json, ...], warn: Callable[[str], None]) -
             try:
                 gone(api, kind, name)
             except Problem as problem:
-                warn(f"{kind} {name} may have been made, and could not be removed again: {problem}")
+                warn(f"{kind} {name} may have been created, and could not be removed: {problem}")
         raise
 
 
@@ -175,7 +175,9 @@ def _needed(api: Api, manifests: tuple[Json, ...]) -> None:
         _there(api, "Secret", name, "`paddlectl get registry` lists them, `paddlectl registry` makes one")
     for name in dict.fromkeys(claims):
         if name not in made:
-            _there(api, "PersistentVolumeClaim", name, "it is the volume behind /pfs: ask who keeps the namespace")
+            _there(
+                api, "PersistentVolumeClaim", name, "it is the volume behind /pfs: ask the namespace's administrator"
+            )
 
 
 def _there(api: Api, kind: str, name: str, remedy: str) -> None:
@@ -183,7 +185,7 @@ def _there(api: Api, kind: str, name: str, remedy: str) -> None:
         api.get(kind, name)
     except Refused as refused:
         if refused.status == 404:
-            raise Problem(f"no {kind} {name} is in the namespace {api.namespace}: {remedy}") from None
+            raise Problem(f"there is no {kind} {name} in the namespace {api.namespace}: {remedy}") from None
         if refused.status != 403:  # without the right to look, the pods will say it
             raise
 
@@ -197,7 +199,7 @@ def _dry(api: Api, manifest: Json, *, replace: bool) -> None:
             _in_the_way(api, manifest, name, replace=replace)
             return
         if refused.status in (400, 422):
-            raise Problem(f"the API server would not take the {name}: {refused.message}") from None
+            raise Problem(f"the API server rejects the {name}: {refused.message}") from None
         raise
 
 
@@ -206,9 +208,9 @@ def _in_the_way(api: Api, manifest: Json, name: str, *, replace: bool) -> None:
     there = api.get(manifest["kind"], manifest["metadata"]["name"])
     labels, wanted = there["metadata"].get("labels") or {}, manifest["metadata"]["labels"]
     if any(labels.get(key) != value for key, value in wanted.items()):
-        raise Problem(f"a {name} that is no part of this job is there: remove it, or take another name")
+        raise Problem(f"a {name} exists and does not belong to this job: remove it, or choose another name")
     if not replace:
-        raise Problem(f"the {name} of an earlier job of this name is there: say --replace, or take another name")
+        raise Problem(f"the {name} of an earlier job of this name exists: use --replace, or choose another name")
 
 
 def dry_pod(api: Api, job: Json) -> None:
@@ -223,15 +225,13 @@ def dry_pod(api: Api, job: Json) -> None:
             return  # who may make Jobs need not be allowed to make pods
         if "exceeded quota" in refused.message:
             raise Problem(
-                f"not even one pod has room: {refused.message}; `paddlectl get quota` shows what is used"
+                f"the quota has no room for a single pod: {refused.message}; `paddlectl get quota` shows what is used"
             ) from None
         if "violates PodSecurity" in refused.message:
             raise Problem(
-                f"the namespace {api.namespace} does not take such pods: {refused.message}; name volumes by claims, "
-                "or another namespace with -namespace"
+                f"the namespace {api.namespace} does not allow such pods: {refused.message}; use claims "
+                "as volumes, or another namespace with -namespace"
             ) from None
         if refused.status in (400, 403, 422):
-            raise Problem(
-                f"the API server would not take a pod of {job['metadata']['name']}: {refused.message}"
-            ) from None
+            raise Problem(f"the API server rejects a pod of {job['metadata']['name']}: {refused.message}") from None
         raise

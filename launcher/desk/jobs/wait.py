@@ -31,7 +31,7 @@ def wait(
     for objects in changes(desk.api, "Job", kinds.of_job(name), every=every, tell=desk.terminal.note):
         gang = lookup.of(tuple(map(job_state.job, objects)))
         if gang is None:
-            raise Problem(f"job {name} was removed while it was waited for")
+            raise Problem(f"job {name} was removed during the wait")
         if gang.told() != told:
             told = gang.told()
             desk.terminal.note(told)

@@ -76,10 +76,10 @@ def _make(directory: Path, found: str, line: ProgressLine) -> None:
     free = shutil.disk_usage(directory.parent).free
     if free < NEEDED:
         raise NotHere(
-            f"{directory.parent} has {free / 1e6:.0f} MB left, expected {NEEDED / 1e6:.0f}: make room there"
+            f"{directory.parent} has {free / 1e6:.0f} MB free, expected {NEEDED / 1e6:.0f}: make room there"
         )
     line.say(
-        f"Paddle is not here yet: {pins()[0]} goes to {directory}, once; "
+        f"Paddle is not installed yet: {pins()[0]} is installed in {directory}, once; "
         f"{DOWNLOAD / 1e6:.0f} MB to download, {STAYS / 1e6:.0f} MB on disk"
     )
     own = str(directory / "bin" / "python")

@@ -136,14 +136,12 @@ def due(
     """Return the signals that the pods are to get now, each once, and why."""
     failed = next((each for each in ended if each.code), None)
     if len(told) > 1 and signal.SIGKILL not in given:
-        return [(signal.SIGKILL, "told again: the pods are killed")]
+        return [(signal.SIGKILL, "a second signal: the pods are killed")]
     if given:
         return []
     if told:
-        return [
-            (signal.SIGTERM, f"{signal.Signals(told[0]).name}: the pods are told to end (again: they are killed)")
-        ]
+        return [(signal.SIGTERM, f"{signal.Signals(told[0]).name}: stopping the pods (a second signal kills them)")]
     if failed and now >= failed.at + PATIENCE:
-        why = f"{failed.pod.address} ended with {failed.code} {PATIENCE:.0f} s ago: the others are told to end"
+        why = f"{failed.pod.address} ended with {failed.code} {PATIENCE:.0f} s ago: stopping the others"
         return [(signal.SIGTERM, why)]
     return []

@@ -31,11 +31,11 @@ def check_example(example: Example) -> None:
     missing = [name for name in example.needed if not (example.directory / name).is_file()]
     if missing:
         remedy = (
-            "the current directory to be the repository's root, which has the examples; change to it and try again"
+            "the current directory to be the repository's root; change to it and run the command again"
             if example.own
             else "the program's package"
         )
-        raise NotReady(f"{example.directory} does not hold {' and '.join(missing)}: expected {remedy}")
+        raise NotReady(f"{example.directory} does not contain {' and '.join(missing)}: expected {remedy}")
 
 
 def check_ports(
@@ -55,7 +55,7 @@ def check_ports(
 
 def _why_not(address: str, port: int, error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
-        return f"{address}:{port} is taken by another program: choose other ports with --port"
+        return f"{address}:{port} is in use by another program: choose other ports with --port"
     if error.errno == errno.EACCES:
         return f"{address}:{port} may not be opened by this user: choose a port of 1024 or more with --port"
     return f"{address}:{port} cannot be opened: {error.strerror}; on Linux, all of 127.0.0.0/8 is the machine itself"
@@ -65,8 +65,8 @@ def check_directory(directory: Path) -> None:
     """Refuse a directory with anything in it that no rehearsal made."""
     if directory.exists() and not _is_ours(directory):
         raise NotReady(
-            f"{directory} holds something that no rehearsal made: nothing in it was touched; "
-            "name an empty or a new one with --directory"
+            f"{directory} contains files that no rehearsal made: nothing was changed; "
+            "choose an empty or a new one with --directory"
         )
 
 
@@ -81,7 +81,7 @@ def clear(directory: Path, *, keep: bool) -> None:
         directory.mkdir(parents=True)
         (directory / MARKER).write_text("Made by `paddlectl local`, which may remove this directory.\n")
     except OSError as error:
-        raise NotReady(f"{directory} cannot be made anew: {error.strerror} ({error.filename})") from error
+        raise NotReady(f"{directory} cannot be made again: {error.strerror} ({error.filename})") from error
 
 
 def _is_ours(directory: Path) -> bool:

@@ -14,13 +14,13 @@ EXAMPLES = """\
   paddlectl cp my-data/ /pfs/datacenter1/home/me/data      what is in it
   paddlectl cp train.py /pfs/datacenter1/home/me/my-package/train.py
   paddlectl cp /pfs/datacenter1/home/me/jobs/my-job/output/ output
-A copy that broke off goes on when the same is said again; what is there already is not sent."""
+Run the same command again to continue a copy that broke off; what is there already is not sent."""
 
 
 def arguments(parser: ArgumentParser) -> None:
     """Add from where to where."""
-    parser.add_argument("src", help="with / at its end: what is in it; here: below the current directory")
-    parser.add_argument("dest", help="one of both begins with /pfs/")
+    parser.add_argument("src", help="with / at the end: its content; on this machine: below the current directory")
+    parser.add_argument("dest", help="one of src and dest begins with /pfs/")
 
 
 def run(given: Namespace, desk: Desk) -> int:
@@ -31,7 +31,7 @@ def run(given: Namespace, desk: Desk) -> int:
     up = paths.is_remote(given.dest)
     if up == paths.is_remote(given.src):
         raise WrongUsage(
-            "paddlectl cp: expected one of src and dest to begin with /pfs/, and the other one to be here"
+            "paddlectl cp: expected one of src and dest to begin with /pfs/, and the other to be on this machine"
         )
     if up:
         here = Path.cwd()

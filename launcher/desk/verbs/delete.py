@@ -9,7 +9,7 @@ from launcher.desk.jobs import control, registries
 from launcher.desk.session import Desk
 
 EXAMPLES = """\
-  paddlectl delete registry                says which there are
+  paddlectl delete registry                lists the registries
   paddlectl delete registry my-registry
   paddlectl delete job my-job              as `paddlectl kill -rm my-job`"""
 
@@ -26,6 +26,6 @@ def run(given: Namespace, desk: Desk) -> int:
         desk.terminal.note(registries.removed(desk.api, given.name))
         return 0
     if not given.name:
-        raise Problem("delete job: expected the job's name; `paddlectl get jobs` lists what there is")
+        raise Problem("delete job: expected the job's name; `paddlectl get jobs` lists the jobs")
     desk.terminal.note(control.kill(given.name, desk, remove=True))
     return 0

@@ -51,7 +51,7 @@ def run(given: Namespace, desk: Desk) -> int:
             "paddlectl get: expected `get workers JOB`, or `get jobs`, `get registry`, `get quota` alone"
         )
     if given.w and (given.what in ("registry", "quota") or given.o in ("json", "yaml")):
-        raise WrongUsage("paddlectl get: -w watches jobs and workers, as tables")
+        raise WrongUsage("paddlectl get: -w works only for jobs and workers, as tables")
     if given.what == "workers":
         lookup.found(desk.api, given.name)
     if given.o in ("json", "yaml"):

@@ -10,7 +10,7 @@ from launcher.desk.session import Desk
 
 EXAMPLES = """\
   paddlectl kill my-job          its pods end; the job stays in the list
-  paddlectl kill -rm my-job      nothing of it stays but what it wrote on a volume"""
+  paddlectl kill -rm my-job      only its files on a volume stay"""
 
 
 def arguments(parser: ArgumentParser) -> None:

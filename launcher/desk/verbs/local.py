@@ -41,10 +41,10 @@ def arguments(parser: ArgumentParser) -> None:
         metavar="PORT",
         help=f"the pservers' first ({PSERVER_PORT})",
     )
-    flag(parser, "directory", default="", metavar="DIR", help="for all that is made (build/NAME)")
+    flag(parser, "directory", default="", metavar="DIR", help="for all files of the run (build/NAME)")
     flag(parser, "keep", action="store_true", help="move the last run aside instead of removing it")
     flag(parser, "stand-in", action="store_true", help="the demo with a stand-in for Paddle")
-    parser.add_argument("package", nargs="?", default="", help="the program's directory, here")
+    parser.add_argument("package", nargs="?", default="", help="the program's directory on this machine")
 
 
 def run(given: Namespace, desk: Desk) -> int:
@@ -58,7 +58,9 @@ def run(given: Namespace, desk: Desk) -> int:
     mine = example.submitted(job, Path(job.trainer_package_path))
     workspace.check_example(mine)
     if given.pservers not in (1, job.trainers):
-        desk.terminal.note(f"-pservers {given.pservers}: here each of the {job.trainers} pods is one, and a trainer")
+        desk.terminal.note(
+            f"-pservers {given.pservers} is not used here: each of the {job.trainers} pods is a pserver and a trainer"
+        )
     return local.rehearse(lambda _: mine, _place(given, job.job_name, job.job_name, job.trainers), passes=None)
 
 
@@ -66,9 +68,11 @@ def described(given: Namespace) -> PaddleJob:
     """Return the job that the flags describe; what is no use here, such as an image, is looked at all the same."""
     package = Path(given.package or ".").resolve()
     if given.package.startswith("/pfs/") and not package.is_dir():
-        raise Problem(f"{given.package} is on a volume: bring it here with `paddlectl cp {given.package} .`")
+        raise Problem(
+            f"{given.package} is on a volume: copy it to this machine with `paddlectl cp {given.package} .`"
+        )
     if not package.is_dir():
-        raise Problem(f"{given.package} is no directory here: expected the program's package")
+        raise Problem(f"{given.package} is not a directory on this machine: expected the program's package")
     return PaddleJob(
         job_name=given.jobname,
         entry_point=given.entry,

@@ -11,7 +11,7 @@ from launcher.desk.session import Desk
 
 EXAMPLES = """\
   paddlectl logs my-job
-  paddlectl logs -f my-job                    all ranks as it comes, until the job ends
+  paddlectl logs -f my-job                    all ranks, live, until the job ends
   paddlectl logs -role pserver -n 20 my-job
   paddlectl logs -worker trainer-0 --since 10m my-job"""
 
@@ -20,10 +20,10 @@ def arguments(parser: ArgumentParser) -> None:
     """Add which logs, and how much of them."""
     parser.add_argument("job")
     flag(parser, "f", "follow", action="store_true", help="wait for pods to start, and go on until the job ends")
-    flag(parser, "role", choices=(TRAINER, PSERVER), default="", help="of one role alone")
-    flag(parser, "worker", default="", metavar="POD", help="of one pod: its name, or such as trainer-0")
+    flag(parser, "role", choices=(TRAINER, PSERVER), default="", help="only of one role")
+    flag(parser, "worker", default="", metavar="POD", help="only of one pod: its name, or such as trainer-0")
     flag(parser, "n", "tail", type=whole(0, 10_000_000), default=None, metavar="LINES", help="the last lines of each")
-    flag(parser, "since", type=seconds, default=None, metavar="TIME", help="what is not older than 90s, 10m, 2h")
+    flag(parser, "since", type=seconds, default=None, metavar="TIME", help="not older than 90s, 10m, 2h")
 
 
 def run(given: Namespace, desk: Desk) -> int:

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from launcher.desk.files import paths
 from launcher.desk.session import Desk
 
-EXAMPLES = "  paddlectl mkdir /pfs/datacenter1/home/me/data/train      with those above it, where they are not there"
+EXAMPLES = "  paddlectl mkdir /pfs/datacenter1/home/me/data/train      and the missing directories above it"
 
 
 def arguments(parser: ArgumentParser) -> None:

@@ -19,7 +19,7 @@ EXAMPLES = """\
 
 def arguments(parser: ArgumentParser) -> None:
     """Add the registry and who uses it."""
-    flag(parser, "name", required=True, metavar="NAME", help="what -registry of submit will say")
+    flag(parser, "name", required=True, metavar="NAME", help="its name, for submit's -registry")
     flag(parser, "username", required=True, metavar="NAME", help="the user at the registry")
     flag(
         parser, "password", default=None, metavar="SECRET", help="without it: asked for, or read from standard input"
@@ -33,7 +33,7 @@ def run(given: Namespace, desk: Desk) -> int:
     registries.check(made)
     if given.password is not None:
         desk.terminal.note(
-            "a password on the command line can be seen by others on this machine: leave it out to be asked"
+            "a password on the command line can be seen by others on this machine: without it paddlectl asks for it"
         )
     desk.terminal.note(registries.saved(desk.api, made, _password(given)))
     return 0
@@ -51,7 +51,7 @@ def _password(given: Namespace) -> str:
     except EOFError:
         secret = ""
     except UnicodeError:
-        raise Problem("the password is no text: expected UTF-8") from None
+        raise Problem("the password is not UTF-8 text") from None
     if not secret:
         raise Problem("the password is empty: expected one from -password, a prompt, or a line on standard input")
     return str(secret)

@@ -17,7 +17,7 @@ EXAMPLES = """\
 def arguments(parser: ArgumentParser) -> None:
     """Add what is removed."""
     parser.add_argument("path", nargs="+")
-    flag(parser, "r", "recursive", action="store_true", help="directories with all that is in them")
+    flag(parser, "r", "recursive", action="store_true", help="directories with everything in them")
 
 
 def run(given: Namespace, desk: Desk) -> int:
@@ -26,7 +26,9 @@ def run(given: Namespace, desk: Desk) -> int:
     wanted = [paths.written(each) for each in found]
     for each in wanted:
         if not each.path:
-            raise Problem(f"{each.told} is your home itself, which is not removed: name what is in it")
+            raise Problem(
+                f"{each.told} is your home directory, which cannot be removed: name files or directories in it"
+            )
     from launcher.desk.files import list
 
     list.removed(desk, wanted, all_of_it=given.r)

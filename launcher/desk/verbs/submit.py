@@ -19,7 +19,7 @@ EXAMPLES = """\
   paddlectl submit -jobname my-job -parallelism 3 -pservers 2 -cpu 1 -memory 1Gi -image repo/paddle:2.6.2 \\
       -entry "python train.py" /pfs/datacenter1/home/me/my-package
   paddlectl submit -jobname my-job -topology trainer_config.py -passes 10 /pfs/datacenter1/home/me/demo
-  paddlectl submit --dry-run -jobname my-job ...      what would be sent, checked by the cluster where there is one
+  paddlectl submit --dry-run -jobname my-job ...      print what would be sent; a cluster checks it, if one is known
   paddlectl submit --replace --follow -jobname my-job ..."""
 
 
@@ -30,24 +30,23 @@ def arguments(parser: ArgumentParser) -> None:
     flag(parser, "together", action="store_true", help="each pod a pserver and a trainer, -parallelism of them")
     flag(parser, "dry-run", action="store_true", help="print what would be sent, and send nothing")
     flag(parser, "replace", action="store_true", help="remove a job of this name first")
-    flag(parser, "follow", action="store_true", help="show the logs until it ends; exit 1 where it fails")
-    parser.add_argument(
-        "package", nargs="?", default="", help="the program's directory: /pfs/..., or one of the image"
-    )
+    flag(parser, "follow", action="store_true", help="show the logs until it ends; exit 1 if it fails")
+    place = "the program's directory: here, on the volume (/pfs/...) or in the image"
+    parser.add_argument("package", nargs="?", default="", help=place)
 
 
 def of_a_job(parser: ArgumentParser) -> None:
     """Add the seeds' flags that describe a job."""
-    flag(parser, "cpu", default="1", metavar="CORES", help="of each trainer (1)")
-    flag(parser, "gpu", type=whole(0, 1000), default=0, metavar="CARDS", help="of each trainer (0)")
-    flag(parser, "memory", default="1Gi", metavar="SIZE", help="of each trainer (1Gi)")
-    flag(parser, "parallelism", type=whole(1, 1000), default=1, metavar="N", help="trainers (1)")
-    flag(parser, "pscpu", default="1", metavar="CORES", help="of each pserver (1)")
-    flag(parser, "pservers", type=whole(1, 1000), default=1, metavar="N", help="pservers (1)")
-    flag(parser, "psmemory", default="1Gi", metavar="SIZE", help="of each pserver (1Gi)")
+    flag(parser, "cpu", default="1", metavar="CORES", help="CPU cores of each trainer (1)")
+    flag(parser, "gpu", type=whole(0, 1000), default=0, metavar="CARDS", help="GPUs of each trainer (0)")
+    flag(parser, "memory", default="1Gi", metavar="SIZE", help="memory of each trainer (1Gi)")
+    flag(parser, "parallelism", type=whole(1, 1000), default=1, metavar="N", help="number of trainers (1)")
+    flag(parser, "pscpu", default="1", metavar="CORES", help="CPU cores of each pserver (1)")
+    flag(parser, "pservers", type=whole(1, 1000), default=1, metavar="N", help="number of pservers (1)")
+    flag(parser, "psmemory", default="1Gi", metavar="SIZE", help="memory of each pserver (1Gi)")
     flag(parser, "topology", default="", metavar="FILE", help="a v1 config file in the package")
-    flag(parser, "entry", default="", metavar="COMMAND", help="what trains, such as 'python train.py'")
-    flag(parser, "passes", type=whole(1, 1_000_000), default=None, metavar="N", help="how often over the data")
+    flag(parser, "entry", default="", metavar="COMMAND", help="the command that trains, such as 'python train.py'")
+    flag(parser, "passes", type=whole(1, 1_000_000), default=None, metavar="N", help="passes over the data")
     flag(parser, "image", default="", metavar="IMAGE", help="the runtime image (the datacenter's)")
     flag(parser, "registry", default="", metavar="NAME", help="the pull secret that `paddlectl registry` made")
 
@@ -121,19 +120,21 @@ def described(given: Namespace, datacenter: Datacenter, namespace: str) -> tuple
 def _package(given: str, *, there: bool) -> tuple[str, Path | None]:
     """Return what the pods call the package, and where it is here if it has to be brought there first."""
     if given.startswith("/pfs/") and not there:
-        raise Problem(f"{given} is on a volume, and the datacenter has none: say `volume:` in its configuration")
+        raise Problem(f"{given} is on a volume, and the datacenter has none: set `volume:` in its configuration")
     if not given or given.startswith("/pfs/"):
         return given.rstrip("/"), None
     local = Path(given)
     if local.is_dir():
         if not there:
             raise Problem(
-                f"{given} is on this machine: a datacenter with a `volume:` is needed to bring it to the pods"
+                f"{given} is on this machine: set `volume:` in the datacenter's configuration to copy it to the pods"
             )
         return "package", local
     if local.is_absolute():
         return given.rstrip("/"), None  # a directory of the image
-    raise Problem(f"{given} is no directory here: expected the program's package, here or below /pfs/")
+    raise Problem(
+        f"{given} is not a directory on this machine: expected the program's package, on this machine or below /pfs/"
+    )
 
 
 def _dry(job: PaddleJob, desk: Desk, *, replace: bool) -> str:
@@ -144,5 +145,5 @@ def _dry(job: PaddleJob, desk: Desk, *, replace: bool) -> str:
         desk.terminal.note(f"not checked by a cluster: {problem}")
         return str(job)
     text = submit.dry_run(job, desk, replace=replace)
-    desk.terminal.note(f"{api.host} would take it; all but the first is sent with that one as its owner")
+    desk.terminal.note(f"{api.host} accepts it; the objects after the first are sent with the first as their owner")
     return text

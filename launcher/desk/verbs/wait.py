@@ -9,15 +9,15 @@ from launcher.desk.jobs.wait import UNTIL, wait
 from launcher.desk.session import Desk
 
 EXAMPLES = """\
-  paddlectl wait my-job                                 until it is complete; 1 and why, where it is not to be
+  paddlectl wait my-job                                 until it is complete; else exit 1 and the reason
   paddlectl wait my-job --for running --timeout 5m"""
 
 
 def arguments(parser: ArgumentParser) -> None:
     """Add for what, and for how long."""
     parser.add_argument("job")
-    flag(parser, "for", choices=UNTIL, default="complete", help="what is waited for (complete)")
-    flag(parser, "timeout", type=seconds, default=None, metavar="TIME", help="90s, 10m, 2h (for ever)")
+    flag(parser, "for", choices=UNTIL, default="complete", help="the state to wait for (complete)")
+    flag(parser, "timeout", type=seconds, default=None, metavar="TIME", help="90s, 10m, 2h (no limit)")
 
 
 def run(given: Namespace, desk: Desk) -> int:

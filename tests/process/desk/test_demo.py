@@ -111,7 +111,7 @@ def test_told_to_stop_the_pods_end_with_their_own_verdicts(
     told = finish(demo)
     assert demo.returncode == 128 + signal.SIGTERM, told
     assert not lives.marked()
-    assert f"{signum.name}: the pods are told to end" in told
+    assert f"{signum.name}: stopping the pods" in told
     words = [
         show.last_word(path.read_text()) for path in (repository / "build" / "demo" / "pods").glob("*/stderr.log")
     ]
@@ -203,7 +203,8 @@ def test_a_port_in_use_is_told_before_anything_is_made(
     with socket.create_server(("127.0.1.2", PORT + 3)):
         assert cli.main(["local", "--stand-in", f"--port={PORT}"]) == 78
     assert (
-        f"127.0.1.2:{PORT + 3} is taken by another program: choose other ports with --port" in capsys.readouterr().err
+        f"127.0.1.2:{PORT + 3} is in use by another program: choose other ports with --port"
+        in capsys.readouterr().err
     )
     assert not (repository / "build").exists()
 

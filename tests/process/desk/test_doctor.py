@@ -150,5 +150,5 @@ def test_without_a_volume_the_pods_tell_the_rest(plane: ControlPlane, me: User, 
 def test_a_job_that_is_not_there_is_told_before_anything(plane: ControlPlane, me: User) -> None:
     said = me("doctor", "no-such")
     assert (said.code, said.out) == (1, "")
-    assert "no job no-such is in the namespace" in said.err
+    assert "there is no job no-such in the namespace" in said.err
     assert plane.items(me.namespace, "Pod") == []

@@ -127,7 +127,7 @@ def test_a_connection_that_is_lost_is_gone_on_with(
     node.breaks = [30 << 20]
     done = typed(me, "cp", "weights", f"{HOME}/")
     assert done.code == 0, done.err
-    assert "going on from there" in done.err
+    assert "continuing from there" in done.err
     assert re.search(r"1 file, 50.3 MB, [12]\d\.\d MB of it was there already", done.err), done.err
     assert contents(volume) == contents(work)
     assert len(node.specs) == 1
@@ -151,7 +151,7 @@ def test_a_connection_whose_agent_lives_on_is_gone_on_with_when_that_has_heard_o
             time.sleep(3)
         _, told = process.communicate(timeout=60)
     assert process.returncode == 0, told
-    assert "going on from there" in told
+    assert "continuing from there" in told
     assert contents(volume) == contents(work)
     gone(plane, me)
 
@@ -203,22 +203,22 @@ def test_a_pod_that_cannot_start_is_told_and_removed(plane: ControlPlane, me: Us
     ("words", "code", "told"),
     [
         (("file", "../data", HOME), 1, "`..` is not allowed in src"),
-        (("cp", "nothing", HOME), 1, "nothing is not here"),
+        (("cp", "nothing", HOME), 1, "nothing does not exist"),
         (("cp", "dataset", "/pfs/datacenter1/public"), 1, "/pfs/datacenter1/public is read-only"),
         (("cp", "dataset", "/pfs/elsewhere/home/me"), 1, "datacenter 'elsewhere' is not in"),
-        (("cp", "dataset", "/pfs/datacenter1/home/you"), 1, "that is another user's"),
+        (("cp", "dataset", "/pfs/datacenter1/home/you"), 1, "that is another user's directory"),
         (("cp", "dataset", f"{HOME}/../you"), 1, "expected a path without `..`"),
         (("cp", f"{HOME}/x", "../y"), 1, "`..` is not allowed in dest"),
         (("cp", "dataset", "there"), 2, "expected one of src and dest to begin with /pfs/"),
         (("cp", f"{HOME}/a", f"{HOME}/b"), 2, "expected one of src and dest"),
         (("cp", "dataset"), 2, "usage: paddlectl cp"),
         (("file", f"{HOME}/a", "b"), 1, "cp copies the other way"),
-        (("rm", HOME), 1, "is your home itself"),
-        (("rm", "-r", f"{HOME}/"), 1, "is your home itself"),
+        (("rm", HOME), 1, "is your home directory"),
+        (("rm", "-r", f"{HOME}/"), 1, "is your home directory"),
         (("rm", "-r", "/pfs/public/x"), 1, "is read-only"),
         (("mkdir", "here"), 1, "expected a path on the volume"),
         (("mkdir",), 2, "usage: paddlectl mkdir"),
-        (("ls", HOME, "/pfs/public"), 1, "these are on two volumes"),
+        (("ls", HOME, "/pfs/public"), 1, "these paths are on two volumes"),
     ],
 )
 def test_what_cannot_be_is_told_before_a_pod_is_made(

@@ -78,7 +78,7 @@ def test_a_password_that_is_none_is_told(me: User) -> None:
     code, shown = on_a_terminal(words, b"\x04", **me.environ())
     assert (code, "the password is empty" in shown) == (1, True)
     done = subprocess.run(words, input=b"5ecret\xff\n", env=me.environ(), capture_output=True, check=False)
-    assert (done.returncode, done.stderr) == (1, b"paddlectl: the password is no text: expected UTF-8\n")
+    assert (done.returncode, done.stderr) == (1, b"paddlectl: the password is not UTF-8 text\n")
 
 
 def test_where_it_cannot_write_it_says_so(me: User) -> None:
@@ -119,7 +119,7 @@ def test_a_job_that_is_not_there_is_one_sentence(me: User, words: tuple[str, ...
     said = me(*words, "no-such")
     assert (said.code, said.out) == (1, "")
     assert said.err == (
-        f"paddlectl: no job no-such is in the namespace {me.namespace}: `paddlectl get jobs` lists what there is\n"
+        f"paddlectl: there is no job no-such in the namespace {me.namespace}: `paddlectl get jobs` lists the jobs\n"
     )
 
 

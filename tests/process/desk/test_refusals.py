@@ -38,10 +38,10 @@ def test_a_submit_that_fails_half_way_leaves_nothing(plane: ControlPlane, me: Us
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("-jobname", "my_job"), "no _; say 'my-job'"),
+        (("-jobname", "my_job"), "no _; such as 'my-job'"),
         (("-memory", "1X"), "memory='1X'"),
         (("-cpu", "many"), "cpu_nums='many'"),
-        (("-registry", "nowhere"), "no Secret nowhere is in the namespace"),
+        (("-registry", "nowhere"), "there is no Secret nowhere in the namespace"),
         (("-jobname", "a" * 60), "is too long"),
         (("-image", "Bad Image"), "runtime_image='Bad Image'"),
         (("-datacenter", "nowhere"), "datacenter 'nowhere' is not in"),
@@ -61,12 +61,12 @@ def test_a_missing_claim_and_a_forbidden_volume_are_told_before(
     plane: ControlPlane, me: User, tmp_path: Path
 ) -> None:
     lacking = user(plane, tmp_path / "other", f"{me.namespace}-l", volume={"claim": "nowhere"})
-    assert "no PersistentVolumeClaim nowhere is in the namespace" in lacking(*SUBMIT).err
+    assert "there is no PersistentVolumeClaim nowhere in the namespace" in lacking(*SUBMIT).err
     direct = user(plane, tmp_path / "third", f"{me.namespace}-d", volume={"hostPath": "/data"})
     plane.enforce(direct.namespace, "restricted")
     said = direct(*SUBMIT)
     assert said.code == 1
-    assert "does not take such pods" in said.err
+    assert "does not allow such pods" in said.err
     assert everything(plane, direct) == set()
 
 

@@ -59,7 +59,7 @@ def test_a_process_of_a_job_knows_it(environ: dict[str, str], is_inside: bool) -
 def test_a_process_of_a_job_submits_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRAINING_ROLE", "TRAINER")
     monkeypatch.setenv("JOB_NAME", "word2vec")
-    with pytest.raises(job.JobError, match="submit: this is a process of word2vec itself"):
+    with pytest.raises(job.JobError, match="submit: this process is part of word2vec"):
         A_JOB.submit()
 
 

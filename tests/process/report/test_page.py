@@ -73,7 +73,7 @@ def test_what_is_no_file_is_written_to(output: Path) -> None:
         (lambda output: (output / "events.jsonl").write_bytes(b"a\n\n\xff\n"), "none of its 2 lines can be read"),
         (lambda output: (output / "events.jsonl").symlink_to("/etc/passwd"), "a link, which is not"),
         (lambda output: (output / "events.jsonl").mkdir(), "Is a directory"),
-        (lambda output: os.mkfifo(output / "events.jsonl"), "not a plain file"),
+        (lambda output: os.mkfifo(output / "events.jsonl"), "not a regular file"),
     ],
     ids=["no directory", "no events", "empty", "nothing readable", "a link", "a directory", "a pipe"],
 )

@@ -139,7 +139,7 @@ def test_durations(text: str, expected: int) -> None:
 
 @pytest.mark.parametrize("package", ["nowhere", "../nowhere", "~"])
 def test_a_package_that_is_not_there_is_told(package: str) -> None:
-    with pytest.raises(Problem, match="is no directory here"):
+    with pytest.raises(Problem, match="is not a directory on this machine"):
         given_by("-jobname", "a", "-entry", "x", package)
 
 

@@ -115,14 +115,14 @@ def test_of_a_crash_loop_the_longest_stretches_and_the_last_generations_are_draw
 def test_each_kind_of_mark_is_drawn_and_explained() -> None:
     ends = [phase(9, 1, rank, ("done", "failed", "stopped")[rank]) for rank in range(3)]
     seen = seen_of([*ends, told(9, "lost", generation=1, role="node", rank=3, reason="no answer")])
-    for kind, words in {"done": "done", "failed": "failed", "stopped": "stopped", "lost": "held lost"}.items():
+    for kind, words in {"done": "done", "failed": "failed", "stopped": "stopped", "lost": "lost"}.items():
         assert len(seen.of(kind)) == 2, "one in its row, one in the legend"
         assert words in seen.text
 
 
 def test_nothing_told_of_is_said_in_words() -> None:
     seen = seen_of([told(0, "run_started", key="", job="", resume=3, moved_to="run-7")])
-    for words in ("unnamed job", "No rank has told of itself.", "No metric was reported.", "No generation was made."):
+    for words in ("unnamed job", "No rank has reported.", "No metric was reported.", "No generation was made."):
         assert words in seen.text
     assert "run-7" in seen.text
 

@@ -132,7 +132,7 @@ def test_what_a_generation_ended_of_is_found_somewhere() -> None:
     events = [made(1, 1), made(10, 2), made(20, 3, cause="asked"), failed, made(30, 4), lost, made(40, 5)]
     story = story_of([STARTED, *events])
     assert [chapter.over for chapter in story.chapters] == [
-        "ended, no reason told", "asked", "failed with 7", "lost", None,
+        "ended, no reason given", "asked", "failed with 7", "lost", None,
     ]  # fmt: skip
 
 

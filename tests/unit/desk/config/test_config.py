@@ -53,7 +53,7 @@ datacenters:
     assert chosen(config, "b").username == "12345"
     with pytest.raises(Problem, match="expected one of a, b"):
         chosen(config, "")
-    with pytest.raises(Problem, match="datacenter 'c' is not in config: there is a, b"):
+    with pytest.raises(Problem, match="datacenter 'c' is not in config: it has a, b"):
         chosen(config, "c")
 
 
@@ -65,25 +65,25 @@ def test_without_any_the_kubeconfig_is_meant() -> None:
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        (("https://cloud.paddlepaddle.org", "http://cloud.paddlepaddle.org"), "in the clear"),
+        (("https://cloud.paddlepaddle.org", "http://cloud.paddlepaddle.org"), "unencrypted"),
         (("https://cloud.paddlepaddle.org", "cloud.paddlepaddle.org"), "expected a Kubernetes API server's address"),
         (("https://cloud", "https://me:5ecret-0f-mine@cloud"), "expected a Kubernetes API server's address"),
         (("https://cloud.paddlepaddle.org", "https://[::1"), "expected a Kubernetes API server's address"),
         (("  endpoint: https://cloud.paddlepaddle.org\n", ""), "expected one of `endpoint:`"),
-        (("  password: 5ecret-0f-mine\n", ""), "goes with `password:`"),
+        (("  password: 5ecret-0f-mine\n", ""), "needs `password:`"),
         (("password: 5ecret-0f-mine", "pasword: 5ecret-0f-mine"), "did you mean 'password'?"),
-        (("password: ", "5ecret-0f-mine: "), "a word that is not known"),
+        (("password: ", "5ecret-0f-mine: "), "has an unknown key; known: "),
         (("name: datacenter1", "name: ../etc"), "expected letters, digits"),
         (("me@example.com", "../.."), "username: expected"),
-        (("me@example.com", "[a]"), "username: expected a text"),
-        (("5ecret-0f-mine", '"5ecret-0f-mine\\n"'), "password: expected a text"),
-        (("5ecret-0f-mine", "[5ecret-0f-mine"), "line 5: this is not YAML"),
+        (("me@example.com", "[a]"), "username: expected text"),
+        (("5ecret-0f-mine", '"5ecret-0f-mine\\n"'), "password: expected text"),
+        (("5ecret-0f-mine", "[5ecret-0f-mine"), "line 5: not valid YAML"),
         (("current-datacenter: datacenter1", "curent-datacenter: datacenter1"), "did you mean 'current-datacenter'?"),
         (("  username", "  volume: {claim: a, nfs: b}\n  username"), "volume: expected one of"),
         (("  username", "  volume: {claim: a, path: ../b}\n  username"), "without `..`"),
-        (("  username: me@example.com", "  volume: {claim: a}"), "goes with `username:`"),
+        (("  username: me@example.com", "  volume: {claim: a}"), "needs `username:`"),
         (("datacenters:\n", "datacenters: 3\nother:\n"), "expected a list `datacenters:`"),
-        (("5ecret-0f-mine", "2026-99-99"), "put it into quotes"),
+        (("5ecret-0f-mine", "2026-99-99"), "put it in quotes"),
     ],
 )
 def test_what_is_wrong_is_told_without_the_secret(changed: tuple[str, str], sentence: str) -> None:
@@ -112,7 +112,7 @@ def test_a_file_that_others_can_read_is_told(tmp_path: Path) -> None:
     path.write_text(SEEDS)
     path.chmod(0o640)
     read(path, needed=True, tell=said.append)
-    assert said == [f"{path} can be read by others, and a password is in it: say `chmod 600 {path}`"]
+    assert said == [f"{path} contains a password and can be read by others: run `chmod 600 {path}`"]
     path.chmod(0o600)
     read(path, needed=True, tell=said.append)
     assert len(said) == 1
@@ -120,12 +120,12 @@ def test_a_file_that_others_can_read_is_told(tmp_path: Path) -> None:
 
 def test_a_file_that_is_named_must_be_there(tmp_path: Path) -> None:
     assert read(tmp_path / "none", needed=False, tell=print).datacenters == ()
-    with pytest.raises(Problem, match="is not there"):
+    with pytest.raises(Problem, match="does not exist"):
         read(tmp_path / "none", needed=True, tell=print)
     with pytest.raises(Problem, match="cannot be read"):
         read(tmp_path, needed=True, tell=print)
     (tmp_path / "bytes").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(Problem, match="it is not a text"):
+    with pytest.raises(Problem, match="not UTF-8 text"):
         read(tmp_path / "bytes", needed=True, tell=print)
 
 

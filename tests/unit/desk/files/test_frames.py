@@ -204,7 +204,7 @@ def test_the_pod_has_volumes_of_other_kinds(storage: Storage, source: dict[str, 
 
 
 def test_a_volume_by_its_driver_alone_is_told() -> None:
-    with pytest.raises(Problem, match="make a claim"):
+    with pytest.raises(Problem, match="create a claim"):
         pod.manifest("n", "image", Storage(csi={"driver": "d"}), read_only=False, restricted=True)
 
 

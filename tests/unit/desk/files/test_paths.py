@@ -39,7 +39,7 @@ def test_a_path_below_pfs_is_a_place_on_the_volume(word: str, path: str, inside:
 @pytest.mark.parametrize(
     ("word", "told"),
     [
-        ("/pfs/dc/home/you/x", "that is another user's: yours is /pfs/dc/home/me@example.com"),
+        ("/pfs/dc/home/you/x", "that is another user's directory: yours is /pfs/dc/home/me@example.com"),
         ("/pfs/dc/home", "expected a path below /pfs/dc/home/me@example.com"),
         ("/pfs/dc", "expected a path below"),
         ("/pfs", "expected a path below"),

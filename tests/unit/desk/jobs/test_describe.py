@@ -137,7 +137,7 @@ def test_what_the_gangs_leader_says_is_shown() -> None:
     assert (
         describe.gang({"word": word, "members": members})
         == """
-the gang, as its leader says
+the gang, according to its leader
 stage:       training
 generation:  2
 restarts:    1
@@ -262,5 +262,5 @@ def test_a_pod_that_no_node_takes_says_why() -> None:
 
 @pytest.mark.parametrize("name", ["a=b", "a,b", "", "a b", "a/b", "ü"])
 def test_what_cannot_be_a_name_is_no_selector(name: str) -> None:
-    with pytest.raises(Problem, match="no job can be called"):
+    with pytest.raises(Problem, match="cannot be a job's name"):
         lookup.checked(name)

@@ -106,7 +106,7 @@ def test_what_cannot_be_undone_is_told_and_hides_nothing() -> None:
     server = Away(2)
     with pytest.raises(Refused, match="no"):
         sent(server)
-    assert [each.split(" may have been made")[0] for each in server.warned] == ["Job j-pserver", "Job j-trainer"]
+    assert [each.split(" may have been created")[0] for each in server.warned] == ["Job j-pserver", "Job j-trainer"]
 
 
 def test_what_is_the_clusters_has_no_owner() -> None:

@@ -46,21 +46,21 @@ def test_what_no_rehearsal_made_is_left_alone(tmp_path: Path, kind: str, keep: b
     theirs = tmp_path / "demo" if kind == "file" else tmp_path / "demo" / "thesis.tex"
     theirs.parent.mkdir(exist_ok=True)
     theirs.write_text("years of work")
-    with pytest.raises(NotReady, match="nothing in it was touched; name an empty or a new one with --directory"):
+    with pytest.raises(NotReady, match="nothing was changed; choose an empty or a new one with --directory"):
         workspace.clear(tmp_path / "demo", keep=keep)
     assert theirs.read_text() == "years of work"
 
 
 def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(NotReady, match="cannot be made anew: Not a directory"):
+    with pytest.raises(NotReady, match="cannot be made again: Not a directory"):
         workspace.clear(tmp_path / "file" / "demo", keep=False)
 
 
 def test_a_taken_port_is_told_with_the_remedy() -> None:
     with socket.create_server(("127.0.1.2", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(NotReady, match=rf"127\.0\.1\.2:{port} is taken by another program: .* --port"):
+        with pytest.raises(NotReady, match=rf"127\.0\.1\.2:{port} is in use by another program: .* --port"):
             workspace.check_ports(["127.0.1.2"], [port])
     workspace.check_ports(["127.0.1.2"], [port])
 
