@@ -45,7 +45,7 @@ class Parser(argparse.ArgumentParser):
     """A parser that raises instead of ending the process."""
 
     def error(self, message: str) -> NoReturn:
-        """Tell what is wrong, and how it should be."""
+        """Raise the usage and the mistake."""
         raise WrongUsage(f"{self.format_usage()}{self.prog}: {message}; `paddlectl help` shows more")
 
     def parse_args(self, args: Sequence[str], namespace: argparse.Namespace | None = None) -> argparse.Namespace:  # type: ignore[override]  # as it is called here

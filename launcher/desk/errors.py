@@ -9,7 +9,7 @@ from launcher.job.problem import JobError
 
 
 class Problem(JobError):
-    """What is wrong, with what, and what to do about it; the exit code is 1."""
+    """An error for the user: the thing, its trouble and the remedy; the exit code is 1."""
 
     def __init__(self, sentence: str) -> None:
         super().__init__([sentence])

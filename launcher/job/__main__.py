@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    """Do what is asked, and answer with what came of it or with the sentences of what cannot be."""
+    """Run a verb, and answer with its result or with the sentences of its mistakes."""
     asked = json.load(sys.stdin)
     with os.fdopen(asked["answer"], "w", encoding="utf-8") as answer:
         try:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def inside(environ: Mapping[str, str] = os.environ) -> bool:
-    """Return whether this is a process of a job: its launcher has told it which part it plays."""
+    """Return whether this is a process of a job: its launcher has set its role."""
     return bool(environ.get("TRAINING_ROLE") or environ.get("LAUNCHER_HERE"))
 
 

@@ -47,7 +47,7 @@ SAID_BY = {
 
 
 def problems(job: Job) -> Iterator[str]:
-    """Yield a sentence for each thing that the job cannot be."""
+    """Yield a sentence for each mistake."""
     wrong = [*_counts(job)]
     yield from wrong
     yield from names.wrong_with(job.job_name, job.together, *((1, 1) if wrong else (job.pservers, job.trainers)))
@@ -81,7 +81,7 @@ def _names(job: Job) -> Iterator[str]:
 
 
 def _is_image(name: str) -> bool:
-    """Return whether a container runtime takes this: of its parts a registry's host alone may be in capitals."""
+    """Return whether a container runtime takes this: only a registry's host may be in capitals."""
     *before, last = name.split("/")
     host = before[:1] if before and (before[0] == "localhost" or set(".:") & set(before[0])) else []
     whole = IMAGE.fullmatch(name) and LAST_OF_IMAGE.fullmatch(last)

@@ -1,4 +1,4 @@
-"""A training job as a value: what is asked for, and the manifests that it comes to.
+"""A training job as a value, and its manifests.
 
 No I/O here.
 """
@@ -24,7 +24,7 @@ MAY_BE_NONE = ("entry_point", "trainer_package_path", "namespace", "topology", "
 
 @dataclass(frozen=True)
 class Job:
-    """What is asked for; what cannot be is told whole by a JobError when it is made."""
+    """A request for a job; a JobError lists all its mistakes when it is made."""
 
     job_name: str
     entry_point: str = ""
@@ -53,7 +53,7 @@ class Job:
     use_gpu: InitVar[bool | None] = None
 
     def __post_init__(self, cpu_num: float | str | None, use_gpu: bool | None) -> None:
-        """Take the other names, keep values that nobody else changes, and refuse what cannot be."""
+        """Take the other names, copy what the caller could change, and refuse mistakes."""
         settled: dict[str, object] = {name: getattr(self, name) or "" for name in MAY_BE_NONE}
         settled.update({"volumes": _tuple(self.volumes), "env": _mapping(self.env)})
         if cpu_num is not None:
@@ -77,7 +77,7 @@ class Job:
         return yaml(self.manifests())
 
     def manifests(self) -> tuple[Json, ...]:
-        """Return what is sent to Kubernetes, in this order: the trainers' Job first, which owns the rest."""
+        """Return the objects to create, in this order: the trainers' Job first, which owns the rest."""
         from launcher.job.manifests import manifests
 
         return manifests(self)
@@ -91,5 +91,5 @@ def _mapping(given: object) -> object:
 
 
 def _tuple(given: object) -> tuple[object, ...]:
-    """Return what is given as a list or alone, too."""
+    """Return a tuple of a list's items, or of a single item."""
     return tuple(given) if isinstance(given, (tuple, list)) else (given,)

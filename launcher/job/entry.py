@@ -32,7 +32,7 @@ def command(job: Job, serves: bool) -> tuple[str, ...]:
 
 
 def _flags(job: Job) -> tuple[str, ...]:
-    """Return what is said after start.sh's own flags: of one that is given twice Paddle takes the last."""
+    """Return the flags after start.sh's own: of a flag given twice Paddle takes the last."""
     own = (f"--config=./{job.topology}",) if job.topology else ()
     passes = (f"--num_passes={job.passes}",) if job.passes is not None else ()
     gpus = ("--use_gpu=1",) if job.gpu_nums else ()

@@ -1,4 +1,4 @@
-"""What a pod's launcher is told, and through it the training program.
+"""The variables of a pod's launcher, and so of the training program.
 
 No I/O here.
 """
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def environment(job: Job, role: str) -> dict[str, str]:
-    """Return the variables of a role's pods, the user's last: they may override what is not said by a parameter."""
+    """Return the variables of a role's pods, the user's last: they may set whatever no parameter does."""
     package = job.trainer_package_path
     said = {
         "JOB_NAME": job.job_name,

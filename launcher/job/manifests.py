@@ -57,7 +57,7 @@ def _job(job: Job, role: str, name: str, count: int) -> Json:
             "parallelism": count,
             "completions": count,
             # One below the number of pods: a failure of all ends the Job within seconds with every pod and log still
-            # there, and a single lost pod is replaced; a pod that is alone is, too: the verdict ends its second life.
+            # there, and a single lost pod is replaced; so is the only pod of a job: the verdict ends its second life.
             "backoffLimit": max(1, count - 1),
             "ttlSecondsAfterFinished": WEEK,
             "template": template(job, role, labels(job)),
@@ -110,7 +110,7 @@ def _service(job: Job, names: Names) -> Json:
 
 
 def _network_policy(job: Job) -> Json:
-    """Return the fence: pservers and status ports ask nobody who they are, so only the job's own pods may come."""
+    """Return the fence: pservers and status ports do not authenticate, so only the job's own pods may connect."""
     own = {"matchLabels": {contract.JOB_LABEL: job.job_name}}
     return {
         "apiVersion": "networking.k8s.io/v1",
@@ -131,7 +131,7 @@ def _made_volumes(job: Job, names: Names) -> tuple[Json, ...]:
 
 
 def _volume_name(job: Job, claim: str) -> str:
-    """Return what nobody else's has: a PersistentVolume belongs to the whole cluster, and a namespace has no dot."""
+    """Return a name unique in the cluster, to which a PersistentVolume belongs: a namespace has no dot."""
     return f"{job.namespace}.{claim}" if job.namespace else claim
 
 
@@ -147,7 +147,7 @@ def _volume(job: Job, volume: Volume, claim: str) -> Json:
             "capacity": {"storage": "1Gi"},
             "volumeMode": "Filesystem",
             "accessModes": ["ReadWriteMany"],
-            # What is on it outlives the claim, and even this object.
+            # The files outlive the claim, and even this object.
             "persistentVolumeReclaimPolicy": "Retain",
             "storageClassName": "",
             **reserved,

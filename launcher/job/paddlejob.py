@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class PaddleJob(Job):
-    """A job; what it cannot be is told whole by a JobError when it is made."""
+    """A job; a JobError lists all its mistakes when it is made."""
 
     def submit(self, replace: bool = False) -> Json:
         """Create it, with `replace` in the place of one of its name, and return how it is."""
@@ -50,7 +50,7 @@ class PaddleJob(Job):
         return told
 
     def kill(self, remove: bool = False) -> str:
-        """End it and keep what there is to read of it; with `remove`, leave nothing but what is on a volume."""
+        """End it and keep its logs and state; with `remove`, leave only its files on a volume."""
         told: str = self._act("kill", remove=remove)
         return told
 

@@ -32,7 +32,7 @@ def volumes(job: Job) -> tuple[Volume, ...]:
 
 
 def sources(job: Job) -> tuple[Volume, ...]:
-    """Return what is behind the volumes, each once: a kubelet waits for ever where a pod has one claim twice."""
+    """Return the volumes' sources, each once: a kubelet waits without end for a pod with one claim twice."""
     return tuple(dict.fromkeys(map(_source, volumes(job))))
 
 
@@ -47,7 +47,7 @@ def mounts(job: Job) -> tuple[Mount, ...]:
 
 
 def name(number: int) -> str:
-    """Return the name that a pod has for what is behind a volume, from 1."""
+    """Return a pod's name for a volume's source, numbered from 1."""
     return f"volume-{number}"
 
 

@@ -79,7 +79,7 @@ def _volumes(job: Job) -> list[Json]:
 def _own_volumes() -> list[Json]:
     """Return where the pod itself writes: the root file system is read-only.
 
-    A container's own /dev/shm holds 64 MiB, and a data loader that fills it dies of SIGBUS. What is in ours counts
+    A container's own /dev/shm holds 64 MiB, and a data loader that fills it dies of SIGBUS. Files in ours count
     as the container's memory.
     """
     shm = {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "512Mi"}}
@@ -117,7 +117,7 @@ def _literal(text: str) -> str:
 
 
 def _probes() -> Json:
-    """Return the probes, which ask the launcher alone: it answers while it stages, waits, and ends."""
+    """Return the probes, which ask the launcher: it answers while it stages, waits, and ends."""
     alive = {"httpGet": {"path": "/healthz", "port": "status"}}
     ready = {"httpGet": {"path": "/readyz", "port": "status"}}
     return {
@@ -128,7 +128,7 @@ def _probes() -> Json:
 
 
 def _resources(job: Job, role: str) -> Json:
-    """Return what is asked for; a pod of both roles asks for both.
+    """Return requests and limits; a pod of both roles has both.
 
     No limit on CPU: the slowest rank sets the pace of all, and a throttled one is the slowest. Memory is limited to
     what was requested, so that a pod that takes too much is the one that is killed.

@@ -22,7 +22,7 @@ def yaml(manifests: Iterable[dict[str, Any]]) -> str:
         return "".join(f"---\n{json.dumps(each, indent=2)}\n" for each in manifests)
 
     class Plain(pyyaml.SafeDumper):  # type: ignore[misc]  # without stubs it is Any
-        """Writes what is there twice twice."""
+        """Writes repeated values in full, without references."""
 
         def ignore_aliases(self, _: object) -> bool:
             return True

@@ -43,7 +43,7 @@ class Volume:
     read_only: bool = False
 
     def __post_init__(self) -> None:
-        """Keep a mapping of its own, which nobody else changes."""
+        """Copy the mapping, which the caller could change."""
         if isinstance(self.csi, dict):
             object.__setattr__(self, "csi", dict(self.csi))
 
@@ -101,7 +101,7 @@ class CephFSVolume:
         yield from _of_mount(self.mount_path)
 
     def volume(self) -> Volume:
-        """Return the same by its CSI driver, which takes monitors where it is told to provision nothing."""
+        """Return the same by Ceph's CSI driver, which accepts monitors if it provisions nothing."""
         return Volume(
             mount_path=self.mount_path,
             csi={

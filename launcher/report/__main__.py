@@ -1,6 +1,6 @@
 """Makes one page of what happened to a gang: `python -m launcher.report output/`.
 
-The events are read from a volume that others write to: no link is followed, nothing but a plain file is opened.
+The events are read from a volume that others write to: no link is followed, only a regular file is opened.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ def _page(directory: Path) -> str:
 
 
 def _lines(source: Path) -> Iterator[bytes]:
-    """Yield the lines of a plain file; of one that is far too long, pieces that nobody can read."""
+    """Yield the lines of a regular file; a line that is far too long comes in pieces."""
     try:
-        # A pipe of that name would wait for a writer for ever.
+        # Opening a pipe would wait for a writer without end.
         descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -91,7 +91,7 @@ def _lines(source: Path) -> Iterator[bytes]:
 
 
 def _write(target: Path, text: str) -> None:
-    """Write the whole page or none; a link that somebody left at its place is replaced, not followed."""
+    """Write the whole page or none; a link at its place is replaced, not followed."""
     fresh = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         if target.exists() and not target.is_file():

@@ -34,7 +34,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """A generation was made: who has which seat, and at which address."""
+    """A generation was made: its members' seats and addresses."""
 
     at: float
     generation: int
@@ -58,7 +58,7 @@ class Phased:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
-    """A generation failed; the address is that of the member that was first, where it is told."""
+    """A generation failed; the address is that of the first member that failed, if known."""
 
     at: float
     generation: int
@@ -69,7 +69,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lost:
-    """A member was held lost, known by its seat or by its address."""
+    """A member was lost, known by its seat or by its address."""
 
     at: float
     generation: int
@@ -80,7 +80,7 @@ class Lost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """What a program told of its training; `strange` are the metrics that were no finite numbers."""
+    """A program's progress report; `strange` names the metrics that were not finite."""
 
     at: float
     generation: int
@@ -93,7 +93,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """How it ended for everybody."""
+    """How the whole gang ended."""
 
     at: float
     code: int

@@ -48,7 +48,7 @@ class Lane:
 
 
 class Seating:
-    """The seats that were dealt; ranks are dealt anew in each generation."""
+    """The seat of each address; every generation assigns ranks again."""
 
     def __init__(self, events: Iterable[Event]) -> None:
         """Remember each generation's members."""
@@ -67,7 +67,7 @@ class Seating:
 
 
 def lanes_of(events: Sequence[Event], ended: float, *, judged: bool) -> tuple[Lane, ...]:
-    """Return a row for each seat that was ever dealt or told of, in the order of roles and ranks."""
+    """Return a row for each seat that any event names, in the order of roles and ranks."""
     seating = Seating(events)
     phases: defaultdict[Seat, list[Phased]] = defaultdict(list)
     marks: defaultdict[Seat, list[Mark]] = defaultdict(list)

@@ -29,7 +29,7 @@ def tag(name: str, /, *children: str, **attributes: object) -> Markup:
 
 
 def join(*children: str) -> Markup:
-    """Return one after the other; what is no markup yet is escaped."""
+    """Return all in one; text that is not markup is escaped."""
     return Markup("".join(each if isinstance(each, Markup) else html.escape(each) for each in children))
 
 

@@ -70,7 +70,7 @@ def _goes_on(current: _Open, key: str, events: Sequence[Event], following: int) 
 
 
 def _late(current: list[Event], begun: float) -> list[Event]:
-    """Take away, and return, what is of the run that began then but was written before its first line."""
+    """Remove and return events of the run that began then, but were written before its first line."""
     late: list[Event] = []
     while current and begun <= current[-1].at <= begun + SLIGHT and not isinstance(current[-1], Started | Verdict):
         late.append(current.pop())

@@ -21,7 +21,7 @@ SEAT = re.compile(r"\b(node|pserver|trainer) \d+\b")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentence:
-    """What stands at the top: how it begins (one of `KINDS`), how it goes on, and what is behind it."""
+    """The page's first lines: a kind of `KINDS`, the sentence after it, and the reasons."""
 
     kind: str
     words: str
@@ -65,7 +65,7 @@ def _first(story: Story, trouble: Trouble) -> str:
 
 
 def _open(story: Story) -> Sentence:
-    """Say how far it had come: it still runs, or whoever would have told of its end is gone."""
+    """Say how far it came: it still runs, or the leader died before it could write a verdict."""
     words = f"still running, or ended without a verdict. The last event is of {scale.clock(story.ended)} UTC."
     generation = (
         f"In generation {story.chapters[-1].made.generation}: " if story.chapters else "Before any generation: "

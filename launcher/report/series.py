@@ -104,7 +104,7 @@ def _share(each: Progress, base: Mapping[int, int], span: int) -> float:
 
 
 def _kept(placed: Sequence[tuple[float, Progress]]) -> Iterable[tuple[float, Progress]]:
-    """Leave out, of each rank, what a later generation told again."""
+    """Leave out, of each rank, what a later generation reported again."""
     first: dict[tuple[Seat, int], float] = {}
     for at, each in placed:
         key = (each.seat, each.generation)

@@ -76,7 +76,7 @@ class Story:
 
 
 def tell(reading: Reading) -> Story | None:
-    """Return the story of the newest run, or None where nothing is told."""
+    """Return the story of the newest run, or None without events."""
     if not reading.events:
         return None
     *earlier, run = runs_of(reading.events)
@@ -104,7 +104,7 @@ def tell(reading: Reading) -> Story | None:
 
 
 def _troubles(events: Sequence[Event]) -> tuple[Trouble, ...]:
-    """Return failures and losses once each; who is not told is who said `failed` first in that generation."""
+    """Return failures and losses once each; without an address, of the first that reported `failed` there."""
     seating = Seating(events)
     first: dict[int, Seat] = {}
     found: dict[tuple[object, ...], Trouble] = {}
@@ -126,7 +126,7 @@ def _troubles(events: Sequence[Event]) -> tuple[Trouble, ...]:
 def _chapters(
     events: Iterable[Event], troubles: Sequence[Trouble], verdict: Verdict | None, ended: float
 ) -> tuple[Chapter, ...]:
-    """Return each generation once, the first that was told of a number."""
+    """Return each generation once, the first event of its number."""
     by_number: dict[int, Made] = {}
     for each in events:
         if isinstance(each, Made):

@@ -1,6 +1,6 @@
 """The timeline: a row for each rank, from left to right what it did, and where generations began.
 
-No I/O here. Phases differ in height as well as in colour: nobody needs to tell the colours apart.
+No I/O here. Phases differ in height as well as in colour: no reader needs to tell the colours apart.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RIGHT = 14
 ROWS = 1000
 BARS = 5000
 LINES = 200
-# What is drawn of a phase: its words, and its share of the row's height.
+# Of each phase its words, and its share of the row's height.
 PHASES = {
     contract.JOINING: ("joining or waiting", 0.22),
     contract.STAGING: ("staging data", 0.5),

@@ -1,4 +1,4 @@
-"""The configuration at the desk, ~/.paddle/config: what it says of datacenters, and what is wrong in it.
+"""The configuration at the desk, ~/.paddle/config: its datacenters, and every mistake in it.
 
 Pure but for `read`. No message shows a value that could be a secret.
 """
@@ -22,7 +22,7 @@ KNOWN = (
     "image",
 )  # fmt: skip
 KINDS = ("claim", "hostPath", "nfs", "csi")
-# What may stand in a path below /pfs; a user's name is an address as a rule.
+# Names in a path below /pfs; a user's name is usually a mail address.
 NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.@+]{0,100}[A-Za-z0-9])?")
 
 
@@ -179,6 +179,6 @@ def _strange(row: Mapping[object, object], known: tuple[str, ...], where: str) -
     for key in row:
         if key not in known:
             near = difflib.get_close_matches(str(key)[:40], known, 1)
-            # What is like no known key may be a secret on the wrong side of the colon.
+            # A word like no known key may be a secret on the wrong side of the colon.
             meant = f" {key!r}: did you mean {near[0]!r}?" if near else f"; known: {', '.join(known)}"
             yield f"{where} has an unknown key{meant}"

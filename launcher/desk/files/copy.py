@@ -21,12 +21,12 @@ from launcher.transfer.sending import send
 from launcher.transfer.tree import Tree
 from launcher.transfer.writing import BUSY
 
-TOLD = 20  # of what is skipped or lost, by name
+TOLD = 20  # names of files that were skipped or lost
 HEARD = 5.0  # seconds, in which the agent of a connection that was lost hears of it, too
 
 
 def upload(desk: Desk, top: Path, source: tuple[str, str], target: Remote) -> None:
-    """Copy what is at a path below a directory of this machine, or all that is in it, to the volume."""
+    """Copy a file or directory of this machine, or a directory's content, to the volume."""
     base, first = source
     with _tree(top) as tree:
         _need(tree, base, first)
@@ -44,7 +44,7 @@ def upload(desk: Desk, top: Path, source: tuple[str, str], target: Remote) -> No
 
 
 def download(desk: Desk, source: Remote, target: str) -> None:
-    """Copy what is at a place of the volume to this machine."""
+    """Copy a file or directory of the volume to this machine."""
     top, name, inside = landing(target)
     with _tree(top) as tree:
         progress = CopyProgress(quiet=desk.terminal.quiet)

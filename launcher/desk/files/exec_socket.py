@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 QUIET, SILENCE = 15.0, 300.0  # seconds without a byte: one is asked for, it is given up; a volume may be slow
 HELD = 1 << 20  # bytes that wait to be sent
-COME = 16 << 20  # bytes that may come while nobody asks
+COME = 16 << 20  # bytes received ahead of the reader
 READ = 256 << 10
 WORDS = 4096  # of standard error, the last ones
 WRITES, READS = selectors.EVENT_WRITE, selectors.EVENT_READ
@@ -43,7 +43,7 @@ class Wire:
         self.words = b""  # what the process wrote on standard error, and why it ended
 
     def send(self, data: bytes) -> None:
-        """Send, and take what comes meanwhile; only so much waits to be sent."""
+        """Send, and receive meanwhile; only so much waits to be sent."""
         self._say(BINARY, bytes((STDIN,)), data)
         while self._waiting > HELD:
             self._step()
@@ -71,7 +71,7 @@ class Wire:
         self._waiting += len(said)
 
     def _step(self, *, wait: bool = True) -> None:
-        """Send and take what is possible now; to wait is to wait until something is."""
+        """Send and receive as much as possible now; with `wait`, at least something."""
         if self._over:
             raise Broken(self.words.decode(errors="replace") or "the connection to the pod has ended")
         moved = self._push()

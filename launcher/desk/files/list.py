@@ -1,4 +1,4 @@
-"""What else is done on a volume: to list, to make, to remove, and to read a file."""
+"""Lists, makes, removes and reads on a volume."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Row:
 
 
 def listed(desk: Desk, places: Sequence[Remote]) -> tuple[tuple[Remote, tuple[Row, ...]], ...]:
-    """Return what is in directories of one volume, or single files."""
+    """Return the entries of directories on one volume; of a file, itself."""
     with visit(desk, places[0]) as there:
         return tuple((place, rows(there, place.path)) for place in places)
 
@@ -48,7 +48,7 @@ def removed(desk: Desk, places: Sequence[Remote], *, all_of_it: bool) -> None:
 
 
 def rows(there: Visit, path: str) -> tuple[Row, ...]:
-    """Return what is in a directory, or the one file."""
+    """Return a directory's entries, or the one file."""
     with there.once() as channel:
         channel.put("list", path=path)
         found: list[Row] = []

@@ -29,7 +29,7 @@ class Remote:
     path: str
     storage: Storage
     read_only: bool
-    inside: bool  # it was said with a slash at its end: what is in it is meant
+    inside: bool  # written with a slash at the end: its content is meant
 
     @property
     def told(self) -> str:
@@ -38,18 +38,18 @@ class Remote:
 
     @property
     def source(self) -> tuple[str, str]:
-        """The directory that paths are told from, and what is copied of it; nothing is all."""
+        """The directory that paths are relative to, and the name to copy in it; empty means all."""
         return (self.path, "") if self.inside or not self.path else divided(self.path)
 
 
 def check_system() -> None:
-    """Say where files cannot be copied from: paths are opened part by part, without links."""
+    """Refuse Windows: paths are opened part by part, without following links."""
     if os.name != "posix":
         raise Problem("files can be copied only from Linux and macOS: on Windows, run the command in WSL")
 
 
 def located(desk: Desk, words: Sequence[str]) -> tuple[Desk, tuple[Remote, ...]]:
-    """Return the desk of the datacenter that paths below /pfs name, and what they mean there."""
+    """Return the desk of the datacenter in these paths, and the place of each on its volume."""
     local = [word for word in words if not is_remote(word)]
     if local:
         raise Problem(
@@ -86,7 +86,7 @@ def remote(word: str, datacenter: Datacenter) -> Remote:
     """Return what a path means in the datacenter that it names."""
     name = datacenter.name
     if not name:
-        raise Problem(f"{shown(word)}: no datacenter is configured: ~/.paddle/config says what is behind /pfs")
+        raise Problem(f"{shown(word)}: no datacenter is configured: set one in ~/.paddle/config, with its volume")
     parts = tuple(_parts(word))
     own = f"{TOP}/{name}/home/{datacenter.username}"
     if parts[:1] == ("public",):
@@ -108,7 +108,7 @@ def written(found: Remote) -> Remote:
 
 
 def source(word: str, here: str) -> tuple[str, str]:
-    """Return the directory below this one that paths are told from, and what is copied of it; nothing is all."""
+    """Return the directory that paths are relative to, and the name to copy in it; empty means all."""
     path = word
     if word.startswith("/"):
         if not f"{word.rstrip('/')}/".startswith(f"{here.rstrip('/')}/"):

@@ -36,13 +36,13 @@ class CopyProgress:
             self._line.show(f"{bar(count.bytes, count.all_bytes)} {so_far}" if self._terminal else so_far)
 
     def clear(self) -> None:
-        """Leave the line to what is said next."""
+        """Clear the line for the next sentence."""
         if self._line and self._terminal:
             self._line.show("")
             sys.stderr.write("\r")
 
     def summary(self, count: Count, where: str) -> str:
-        """Return what came of it."""
+        """Return the result in one line."""
         seconds = max(time.monotonic() - self._begun, 1e-3)
         there = count.bytes - count.came
         kept = f", {size(there)} of it was there already" if there else ""

@@ -37,7 +37,7 @@ def kill(name: str, desk: Desk | None = None, *, remove: bool = False, namespace
     if remove and submit.remove(desk.api, name):
         return f"job {name} is removed; its files on a volume stay"
     gang = lookup.found(desk.api, name)
-    # One of its Jobs may go on alone: where the other has failed, or where a kill broke off between the two.
+    # One of its Jobs may still run: the other one failed, or an earlier kill broke off between the two.
     going_on = [each for each in gang.jobs if not each.end and not each.suspended]
     if not going_on:
         return f"{gang.told()} already; `paddlectl kill -rm {name}` removes it from the list"

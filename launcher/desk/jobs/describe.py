@@ -1,6 +1,6 @@
 """The pages of `describe`: text in columns.
 
-No I/O here. What comes from the cluster or from pods is shown without what would move a terminal's cursor.
+No I/O here. Texts of the cluster and of pods are shown without characters that move a terminal's cursor.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What the API's JSON says of a job and of its pods, as far as the desk asks.
 
-No I/O here. What is missing or has the wrong type is read as if it were absent.
+No I/O here. A field that is missing or has the wrong type is read as absent.
 """
 
 from __future__ import annotations

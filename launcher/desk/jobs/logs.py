@@ -35,11 +35,11 @@ class Wanted:
         return self.role in ("", pod.role) and self.worker in ("", pod.name, pod.title, str(pod.rank))
 
     def has_file(self, role: str, rank: int) -> bool:
-        """Return whether a log file on the volume is wanted; there it is known by role and rank alone."""
+        """Return whether a log file on the volume is wanted; there only role and rank are known."""
         return self.role in ("", role) and self.worker in ("", f"{role}-{rank}", str(rank))
 
     def query(self, pod: KubePod) -> dict[str, str]:
-        """Return what is asked of the API."""
+        """Return the parameters of the API's log request."""
         return {
             "container": pod.container,
             "tailLines": "" if self.tail is None else str(self.tail),

@@ -80,7 +80,7 @@ def saved(api: Api, registry: Registry, password: str) -> str:
 
 
 def listed(api: Api) -> Iterator[Registry]:
-    """Yield the registries, by their names and notes alone: the secret parts are not asked for."""
+    """Yield the registries, by names and annotations: the secret parts are not requested."""
     for each in api.listed("Secret", f"{kinds.OURS},{REGISTRY_LABEL}", accept=NAMES_ALONE):
         notes = each["metadata"].get("annotations") or {}
         yield Registry(

@@ -87,7 +87,7 @@ def create(api: Api, manifests: tuple[Json, ...], warn: Callable[[str], None]) -
 
 
 def owned(manifest: Json, owner: Json) -> Json:
-    """Return a manifest that names its owner, with which it will be removed; what is the cluster's has none."""
+    """Return a manifest that names its owner, with which it is removed; a cluster-wide object has none."""
     if not owner or manifest["kind"] in kinds.CLUSTER_WIDE:
         return manifest
     reference = {
@@ -148,7 +148,7 @@ def made_for(api: Api, name: str) -> tuple[str, ...]:
     except Refused as refused:
         if refused.status != 403:
             raise
-        return ()  # who has no right to see them has made none
+        return ()  # a user without the right to list them has made none
     ours = (each for each in found if each["spec"].get("claimRef", {}).get("namespace") == api.namespace)
     return tuple(str(each["metadata"]["name"]) for each in ours)
 
@@ -165,7 +165,7 @@ def gone(api: Api, kind: str, name: str) -> None:
 
 
 def _needed(api: Api, manifests: tuple[Json, ...]) -> None:
-    """Say which Secret or claim is not there: pods would wait for it for ever."""
+    """Refuse a job whose Secret or claim does not exist: its pods would wait without end."""
     made = {each["metadata"]["name"] for each in manifests}
     pods = [each["spec"]["template"]["spec"] for each in manifests if each["kind"] == "Job"]
     secrets = [each["name"] for pod in pods for each in pod.get("imagePullSecrets", ())]
@@ -186,7 +186,7 @@ def _there(api: Api, kind: str, name: str, remedy: str) -> None:
     except Refused as refused:
         if refused.status == 404:
             raise Problem(f"there is no {kind} {name} in the namespace {api.namespace}: {remedy}") from None
-        if refused.status != 403:  # without the right to look, the pods will say it
+        if refused.status != 403:  # without the right to look, the pods' events will show it
             raise
 
 
@@ -204,7 +204,7 @@ def _dry(api: Api, manifest: Json, *, replace: bool) -> None:
 
 
 def _in_the_way(api: Api, manifest: Json, name: str, *, replace: bool) -> None:
-    """Say what has the name of something that is to be made; what is left of the same job may be replaced."""
+    """Refuse an object whose name is taken; one of an earlier job of this name may be replaced."""
     there = api.get(manifest["kind"], manifest["metadata"]["name"])
     labels, wanted = there["metadata"].get("labels") or {}, manifest["metadata"]["labels"]
     if any(labels.get(key) != value for key, value in wanted.items()):
@@ -222,7 +222,7 @@ def dry_pod(api: Api, job: Json) -> None:
         api.create(pod, dry=True)
     except Refused as refused:
         if refused.status == 403 and " cannot create " in refused.message:
-            return  # who may make Jobs need not be allowed to make pods
+            return  # the right to create Jobs does not include pods
         if "exceeded quota" in refused.message:
             raise Problem(
                 f"the quota has no room for a single pod: {refused.message}; `paddlectl get quota` shows what is used"

@@ -1,6 +1,6 @@
 """What `get` shows: the seeds' columns, divided by tabs.
 
-No I/O here. What the cluster says is shown without what would move a terminal's cursor.
+No I/O here. The cluster's texts are shown without characters that move a terminal's cursor.
 """
 
 from __future__ import annotations

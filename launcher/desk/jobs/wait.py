@@ -1,4 +1,4 @@
-"""Waits for what is to become of a job, and says what stands in the way."""
+"""Waits for a job's state, and says why it will never come."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""A job's life on this machine alone."""
+"""A job on this machine, without a cluster."""

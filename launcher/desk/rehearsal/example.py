@@ -40,7 +40,7 @@ class Example:
     # What start_paddle is told, but for the number of passes, which comes last where there is a flag for it.
     words: tuple[str, ...]
     passes_flag: str
-    passes: int  # 0: the program alone knows
+    passes: int  # 0: only the program knows
     env: Mapping[str, str]
 
 

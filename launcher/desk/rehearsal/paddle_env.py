@@ -22,7 +22,7 @@ from launcher.desk.terminal import ProgressLine
 
 DOWNLOAD = 150e6  # bytes
 STAYS = 600e6
-NEEDED = 1.5e9  # for a while: what came, what is unpacked, and pip's own cache
+NEEDED = 1.5e9  # during the installation: downloads, unpacked files, pip's cache
 MINUTES = 15
 # 2.6.2 has wheels for 3.8 to 3.12; the launcher itself may run on a newer one.
 PYTHONS = ("python3.11", "python3.12", "python3.10", "python3.9", "python3.8")
@@ -31,7 +31,7 @@ EXTRA = 'extra == "paddle"'
 
 
 class NotHere(Exception):
-    """Paddle cannot be had on this machine, for a reason that a sentence tells."""
+    """Paddle cannot be installed on this machine; the message says why."""
 
 
 def python(line: ProgressLine) -> Path:

@@ -1,4 +1,4 @@
-"""Lives the pods' lives: starts their processes, waits, and ends all of them when one failed or somebody says so."""
+"""Runs the pods' processes: starts them, waits, and ends all when one failed or a signal asks to stop."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Wake:
         self._mouth.setblocking(False)
 
     def __enter__(self) -> Wake:
-        """Listen."""
+        """Take the signals."""
         signal.set_wakeup_fd(self._mouth.fileno(), warn_on_full_buffer=False)
         for signum in (signal.SIGCHLD, *STOPPING):
             if signum == signal.SIGHUP and signal.getsignal(signum) == signal.SIG_IGN:
@@ -98,7 +98,7 @@ class Wake:
 
 
 def run(pods: Sequence[RehearsalPod], show: Callable[[], None], say: Callable[[str], None]) -> tuple[EndedPod, ...]:
-    """Live all lives and return them in the order in which they ended; `show` is called a few times a second."""
+    """Run all pods and return them in the order in which they ended; `show` is called a few times a second."""
     lives: list[Life] = []
     ended: list[EndedPod] = []
     given: list[int] = []

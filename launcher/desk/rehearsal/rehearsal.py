@@ -101,7 +101,7 @@ def _pod(own: Path, address: str, argv: tuple[str, ...], shared: Mapping[str, st
 
 
 def _shared(rehearsal: Rehearsal, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return what all pods are told: the seed's variables, where they find each other, and the example's own."""
+    """Return the variables of all pods: the seed's, each other's addresses, and the example's own."""
     around = {name: value for name, value in environ.items() if not name.startswith(OF_A_JOB)}
     said = {
         "JOB_NAME": rehearsal.job,

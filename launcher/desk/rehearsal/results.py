@@ -40,12 +40,12 @@ def tell(rehearsal: Rehearsal, pods: Sequence[RehearsalPod], ended: Sequence[End
 
 
 def train_log(rehearsal: Rehearsal, rank: int) -> str:
-    """Return what a trainer's log says so far."""
+    """Return a trainer's log so far."""
     return text(rehearsal.output / contract.node_directory(rank) / contract.TRAIN_LOG)
 
 
 def text(path: Path) -> str:
-    """Return what is in a file, nothing where there is none."""
+    """Return a file's text, empty where there is no file."""
     return path.read_text(errors="replace") if path.exists() else ""
 
 
@@ -55,7 +55,7 @@ def shown_path(path: Path) -> str:
 
 
 def _learned(rehearsal: Rehearsal) -> Learned:
-    """Return what the logs tell of each pass; the RMSE is of all trainers, and told by each."""
+    """Return each pass's results from the logs; every trainer reports the same RMSE, that of all."""
     logs = [train_log(rehearsal, rank) for rank in range(rehearsal.pods)]
     learned, held_out = ([*_scores(rehearsal, name)] for name in ("ratings.dat", "held_out.dat"))
     return Learned(

@@ -116,7 +116,7 @@ def life_table(lives: Mapping[str, tuple[int, LastWord | None]]) -> str:
 
 
 def tree(title: str, paths: Sequence[PurePath]) -> str:
-    """Return files as `tree` shows them; of the passes, the last one alone."""
+    """Return files as `tree` shows them; of the passes only the last one."""
     passes = sorted({path.parts[0] for path in paths if path.parts[0].startswith(PASS_PREFIX)})
     shown = [path.parts for path in paths if path.parts[0] not in passes[:-1] and not path.parts[0].startswith(".")]
     lines = [title, *_branches(sorted(shown), "")]

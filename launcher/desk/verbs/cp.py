@@ -11,10 +11,10 @@ from launcher.desk.session import Desk
 
 EXAMPLES = """\
   paddlectl cp my-data /pfs/datacenter1/home/me/           the directory: /pfs/datacenter1/home/me/my-data
-  paddlectl cp my-data/ /pfs/datacenter1/home/me/data      what is in it
+  paddlectl cp my-data/ /pfs/datacenter1/home/me/data      its content
   paddlectl cp train.py /pfs/datacenter1/home/me/my-package/train.py
   paddlectl cp /pfs/datacenter1/home/me/jobs/my-job/output/ output
-Run the same command again to continue a copy that broke off; what is there already is not sent."""
+Run the same command again to continue a copy that broke off; data that arrived is not sent again."""
 
 
 def arguments(parser: ArgumentParser) -> None:

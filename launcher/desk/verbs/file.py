@@ -11,12 +11,12 @@ from launcher.desk.verbs import cp
 
 EXAMPLES = """\
   paddlectl file dataset /pfs/datacenter1/home/me          the directory: /pfs/datacenter1/home/me/dataset
-  paddlectl file dataset/ /pfs/datacenter1/home/me/train   what is in it, and no new directory"""
+  paddlectl file dataset/ /pfs/datacenter1/home/me/train   its content, without a new directory"""
 
 
 def arguments(parser: ArgumentParser) -> None:
     """Add from where to where."""
-    parser.add_argument("src", help="below the current directory; with / at its end: what is in it")
+    parser.add_argument("src", help="below the current directory; with / at the end: its content")
     parser.add_argument("dest", help="/pfs/<datacenter>/home/<username>/...")
 
 

@@ -16,7 +16,7 @@ from launcher.kube import kinds
 
 Json = dict[str, Any]
 
-# What is shown, and whether it is wide.
+# By what is listed, and whether it is wide.
 HEADS = {
     ("jobs", False): tables.JOBS,
     ("jobs", True): tables.WIDE_JOBS,
@@ -37,7 +37,7 @@ EXAMPLES = """\
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Add what is got, and how it is shown."""
+    """Add the kind of resource and the format."""
     parser.add_argument("what", choices=("jobs", "workers", "registry", "quota"))
     parser.add_argument("name", nargs="?", default="", help="the job, for workers")
     flag(parser, "o", "output", choices=("json", "yaml", "wide"), default="", help="how it is shown")
@@ -48,7 +48,7 @@ def run(given: Namespace, desk: Desk) -> int:
     """Print resources."""
     if (given.what == "workers") != bool(given.name):
         raise WrongUsage(
-            "paddlectl get: expected `get workers JOB`, or `get jobs`, `get registry`, `get quota` alone"
+            "paddlectl get: expected `get workers JOB`, or `get jobs`, `get registry`, `get quota` without a name"
         )
     if given.w and (given.what in ("registry", "quota") or given.o in ("json", "yaml")):
         raise WrongUsage("paddlectl get: -w works only for jobs and workers, as tables")

@@ -65,7 +65,7 @@ def run(given: Namespace, desk: Desk) -> int:
 
 
 def described(given: Namespace) -> PaddleJob:
-    """Return the job that the flags describe; what is no use here, such as an image, is looked at all the same."""
+    """Return the job that the flags describe; flags without use here, such as the image, are checked as well."""
     package = Path(given.package or ".").resolve()
     if given.package.startswith("/pfs/") and not package.is_dir():
         raise Problem(

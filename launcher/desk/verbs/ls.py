@@ -1,4 +1,4 @@
-"""`paddlectl ls`: what is on the volume."""
+"""`paddlectl ls`: lists files on the volume."""
 
 from __future__ import annotations
 
