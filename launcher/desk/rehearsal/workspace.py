@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from launcher.contract import Code
 from launcher.desk.errors import Problem
 from launcher.desk.rehearsal.example import MAKER, Example
 from launcher.desk.rehearsal.rehearsal import Rehearsal, RehearsalPod
@@ -23,7 +24,7 @@ MARKER = ".paddle-launcher-demo"
 class NotReady(Problem):
     """The rehearsal cannot begin; the exit code is the launcher's own for that."""
 
-    code = 78
+    code = Code.SETTINGS
 
 
 def check_example(example: Example) -> None:
