@@ -18,10 +18,11 @@ class Problem(JobError):
 class Refused(Problem):
     """The API server's own refusal, with its status code and the message as it came."""
 
-    def __init__(self, sentence: str, *, status: int, message: str) -> None:
+    def __init__(self, sentence: str, *, status: int, message: str, after: float = 0.0) -> None:
         super().__init__(sentence)
         self.status = status
         self.message = message
+        self.after = after  # seconds that the server asks for
 
 
 class Unreachable(Problem):

@@ -5,8 +5,8 @@ No I/O here.
 
 from __future__ import annotations
 
-from launcher.contract import PSERVER, PSERVERS_LABEL, STATUS_PORT, TRAINER, TRAINERS_LABEL, USER
-from launcher.job import entry, places, quantities
+from launcher.contract import PSERVER, PSERVERS_LABEL, STATUS_PORT, TRAINER, TRAINERS_LABEL
+from launcher.job import entry, places, podspec, quantities
 from launcher.job.environment import environment
 from launcher.job.names import Names
 
@@ -40,7 +40,7 @@ def _pod(job: Job, role: str) -> Json:
         "enableServiceLinks": False,
         **pull,
         "tolerations": [_briefly("not-ready"), _briefly("unreachable")],
-        "securityContext": _user(job),
+        "securityContext": podspec.user(restricted=job.restricted),
         "volumes": [*_volumes(job), *_own_volumes()],
         "containers": [_container(job, role)],
     }
@@ -52,38 +52,18 @@ def _briefly(trouble: str) -> Json:
     return {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 30}
 
 
-def _user(job: Job) -> Json:
-    seccomp = {"seccompProfile": {"type": "RuntimeDefault"}}
-    if not job.restricted:
-        return seccomp
-    # fsGroup lets the user write to volumes whose driver can; OnRootMismatch, or every start would walk through them.
-    group = {"fsGroup": USER, "fsGroupChangePolicy": "OnRootMismatch"}
-    return {"runAsNonRoot": True, "runAsUser": USER, "runAsGroup": USER, **group, **seccomp}
-
-
 def _volumes(job: Job) -> list[Json]:
     found = []
     for number, volume in enumerate(places.sources(job), 1):
-        if volume.host_path:
-            source: Json = {"hostPath": {"path": volume.host_path}}
-        elif volume.nfs:
-            server, _, path = volume.nfs.partition(":/")
-            source = {"nfs": {"server": server.strip("[]"), "path": f"/{path}"}}
-        else:
-            made = Names(job.job_name, job.together).volume(number)
-            source = {"persistentVolumeClaim": {"claimName": volume.claim or made}}
+        claim = volume.claim or Names(job.job_name, job.together).volume(number)
+        source = podspec.source(host_path=volume.host_path, nfs=volume.nfs, claim=claim)
         found.append({"name": places.name(number), **source})
     return found
 
 
 def _own_volumes() -> list[Json]:
-    """Return where the pod itself writes: the root file system is read-only.
-
-    A container's own /dev/shm holds 64 MiB, and a data loader that fills it dies of SIGBUS. Files in ours count
-    as the container's memory.
-    """
-    shm = {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "512Mi"}}
-    return [shm, {"name": "work", "emptyDir": {}}, {"name": "tmp", "emptyDir": {}}]
+    """Return where the pod itself writes: the root file system is read-only."""
+    return [podspec.shm("512Mi"), {"name": "work", "emptyDir": {}}, {"name": "tmp", "emptyDir": {}}]
 
 
 def _container(job: Job, role: str) -> Json:
@@ -106,7 +86,7 @@ def _container(job: Job, role: str) -> Json:
         "ports": [{"name": "status", "containerPort": STATUS_PORT}],
         **_probes(),
         "resources": _resources(job, role),
-        "securityContext": _security(job),
+        "securityContext": podspec.security(restricted=job.restricted),
         "volumeMounts": [*_mounts(job), *_own_mounts()],
     }
 
@@ -140,16 +120,6 @@ def _resources(job: Job, role: str) -> Json:
     return {"requests": {"cpu": cpu, "memory": memory}, "limits": {"memory": memory, **gpus}}
 
 
-def _security(job: Job) -> Json:
-    if not job.restricted:
-        return {"allowPrivilegeEscalation": False}
-    return {
-        "allowPrivilegeEscalation": False,
-        "readOnlyRootFilesystem": True,
-        "capabilities": {"drop": ["ALL"]},
-    }
-
-
 def _mounts(job: Job) -> list[Json]:
     found = []
     for each in places.mounts(job):
@@ -160,5 +130,5 @@ def _mounts(job: Job) -> list[Json]:
 
 
 def _own_mounts() -> list[Json]:
-    own = {"shm": "/dev/shm", "work": "/work", "tmp": "/tmp"}  # noqa: S108  # a volume of the pod's own
+    own = {"shm": podspec.SHM, "work": "/work", "tmp": "/tmp"}  # noqa: S108  # a volume of the pod's own
     return [{"name": name, "mountPath": path} for name, path in own.items()]

@@ -39,5 +39,5 @@ def path(kind: str, namespace: str, name: str = "") -> str:
 
 
 def of_job(name: str) -> str:
-    """Return the selector of everything that one job is made of."""
+    """Return the selector of all objects of one job."""
     return f"{OURS},{JOB_LABEL}={name}"

@@ -1,4 +1,4 @@
-"""Who asks the API server: a datacenter's token, or a context of the kubeconfig. No message shows what is secret."""
+"""The desk's credentials: a token, or a context of the kubeconfig. No message shows a secret."""
 
 from __future__ import annotations
 
@@ -12,85 +12,89 @@ from kubernetes.client.configuration import Configuration
 from kubernetes.config.config_exception import ConfigException
 from kubernetes.config.kube_config import KubeConfigLoader, KubeConfigMerger
 
-from launcher.desk.config.datacenters import Datacenter
-from launcher.desk.errors import Problem
 from launcher.kube import refusals
+from launcher.kube.refusals import Unusable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """Where the API server is and who asks it, what to call that, and the namespace that goes with it."""
+    """The API server's address and the credentials for it, their name in messages, and their namespace."""
 
     configuration: Configuration = field(repr=False)
     who: str
-    namespace: str
+    namespace: str = ""
 
 
-def credentials(datacenter: Datacenter, environ: Mapping[str, str]) -> Credentials:
-    """Return those of a datacenter, or of the kubeconfig's context; nothing is sent."""
+def by_token(host: str, token: str, authority: str, *, who: str) -> Credentials:
+    """Return the credentials that a token is, for a server that this authority's certificate proves."""
+    configuration = _configuration()
+    configuration.host = host
+    configuration.ssl_ca_cert = _authority(authority)
+    configuration.api_key["BearerToken"] = f"Bearer {token}"
+    return Credentials(configuration=configuration, who=who)
+
+
+def by_context(name: str, environ: Mapping[str, str]) -> Credentials:
+    """Return a kubeconfig's credentials: of the context of this name, or of its current one; nothing is sent."""
+    files = environ.get("KUBECONFIG") or str(_at_home("~/.kube/config"))
+    if not any(_at_home(each).is_file() for each in files.split(os.pathsep) if each):
+        raise Unusable(f"no cluster is configured: add a datacenter to ~/.paddle/config, or a kubeconfig at {files}")
+    configuration = _configuration()
+    context = _entered(configuration, name, files)
+    who = f"context {str(context.get('name', ''))!r} of the kubeconfig"
+    return Credentials(configuration=configuration, who=who, namespace=str(context["context"].get("namespace") or ""))
+
+
+def _configuration() -> Configuration:
     configuration = Configuration()
     configuration.retries = False
     configuration.connection_pool_maxsize = 1000  # a log is followed on a connection of its own
-    if datacenter.endpoint:
-        configuration.host = datacenter.endpoint
-        configuration.ssl_ca_cert = _authority(datacenter)
-        configuration.api_key["BearerToken"] = f"Bearer {datacenter.password}"
-        own, who = "", f"datacenter {datacenter.name!r}"
-    else:
-        own, who = _kubeconfig(configuration, datacenter, environ)
-    return Credentials(configuration=configuration, who=who, namespace=datacenter.namespace or own or "default")
+    return configuration
 
 
-def _authority(datacenter: Datacenter) -> str | None:
-    if not datacenter.authority:
+def _authority(named: str) -> str | None:
+    if not named:
         return None
-    path = _at_home(datacenter.authority)
+    path = _at_home(named)
     if not path.is_file():
-        raise Problem(
-            f"certificate-authority: {path} is not there: expected the PEM file of the API server's authority"
+        raise Unusable(
+            f"certificate-authority: {path} does not exist: expected the PEM file of the server's authority"
         )
     return str(path)
 
 
 def _at_home(path: str) -> Path:
-    """Return a path with ~ as what it stands for; a user who is not there leaves it as it is."""
+    """Return a path with ~ as what it stands for; the ~ of an unknown user is left as it is."""
     return Path(os.path.expanduser(path))  # noqa: PTH111  # pathlib's raises then
 
 
-def _kubeconfig(configuration: Configuration, datacenter: Datacenter, environ: Mapping[str, str]) -> tuple[str, str]:
-    """Enter a context's credentials, and return its namespace and what to call it."""
-    files = environ.get("KUBECONFIG") or str(_at_home("~/.kube/config"))
-    if not any(_at_home(each).is_file() for each in files.split(os.pathsep) if each):
-        raise Problem(f"no cluster is known: expected a datacenter in ~/.paddle/config, or a kubeconfig at {files}")
+def _entered(configuration: Configuration, name: str, files: str):  # type: ignore[no-untyped-def]  # noqa: ANN202  # the package's own mapping
+    """Enter a context's credentials, and return the context."""
     failures: list[str] = []
-    logging.getLogger().addHandler(_Kept(failures))  # an exec plugin's failure is logged there alone
+    logging.getLogger().addHandler(_Kept(failures))  # an exec plugin's failure is only logged, and only there
     try:
         merged = KubeConfigMerger(files).config  # type: ignore[no-untyped-call]  # the package has no annotations here
-        loader = KubeConfigLoader(merged, active_context=datacenter.context or None, config_base_path=None)  # type: ignore[no-untyped-call]
+        loader = KubeConfigLoader(merged, active_context=name or None, config_base_path=None)  # type: ignore[no-untyped-call]
         loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
         context = loader.current_context
     except (ConfigException, OSError, ValueError, TypeError, AttributeError, KeyError) as error:
         why = refusals.broken(str(error))
-        raise Problem(f"the kubeconfig {files} cannot be used: {why}; `kubectl config view` shows it") from None
+        raise Unusable(f"the kubeconfig {files} cannot be used: {why}; `kubectl config view` shows it") from None
     except Exception as error:
         if type(error).__module__.startswith("yaml"):  # its own words quote the file
-            raise Problem(f"the kubeconfig {files} is not YAML") from None
+            raise Unusable(f"the kubeconfig {files} is not YAML") from None
         raise
     finally:
         logging.getLogger().handlers = [each for each in logging.getLogger().handlers if not isinstance(each, _Kept)]
     if failures:
-        raise Problem(f"the kubeconfig {files} names a program for the token, and that failed: {failures[0][:300]}")
-    name = str(context.get("name", ""))
-    return str(context["context"].get("namespace") or ""), f"context {name!r} of the kubeconfig"
+        raise Unusable(f"the program that the kubeconfig {files} runs for a token failed: {failures[0][:300]}")
+    return context
 
 
 class _Kept(logging.Handler):
-    """Keeps what is logged."""
-
     def __init__(self, kept: list[str]) -> None:
         super().__init__(logging.ERROR)
         self._kept = kept
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep one line."""
         self._kept.append(" ".join(record.getMessage().split()))

@@ -37,11 +37,11 @@ subjects:
 
 
 def missing(said: str, namespace: str) -> str:
-    """Return what the API refused and what to apply; `said` names the account that was refused, as a rule."""
+    """Return what the API refused and what to apply; `said` usually names the account that was refused."""
     found = ACCOUNT.search(said)
     home, account = found.groups() if found else (namespace, "default")
     role = ROLE.format(namespace=namespace, account=account, home=home)
     return (
-        f"the Kubernetes API refuses to show this job's pods: {said}. Let someone who may give rights in the "
-        f"namespace {namespace} save these lines as role.yaml and run `kubectl apply -f role.yaml`:\n{role}"
+        f"the Kubernetes API refuses to show this job's pods: {said}. Ask an administrator of "
+        f"the namespace {namespace} to save these lines as role.yaml and run `kubectl apply -f role.yaml`:\n{role}"
     )

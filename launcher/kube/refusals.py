@@ -1,45 +1,79 @@
-"""What the API server's refusals come to, in a sentence with a remedy.
+"""The API's refusals and failures as errors with a sentence; the pod and the desk turn them into their own.
 
 No I/O here.
 """
 
 from __future__ import annotations
 
-import json
 import re
 
-from launcher.desk.errors import Refused
-from launcher.text import one_line
+from launcher.kube import objects
 
-LIMIT = 600
+LIMIT = 600  # of the server's own words
 
 
-def refusal(status: int, body: bytes, *, host: str, who: str) -> Refused:
-    """Return the sentence for an answer that is no success."""
-    message = said(body)
-    if status == 401:
-        text = f"{host} does not accept who asks: the token of {who} has expired or is not its own; {_renew(who)}"
-    elif status == 403 and "cannot" in message:
-        text = f"no right for this: {message}. Whoever gives rights in the namespace can apply k8s/rbac/desk"
+class KubeError(Exception):
+    """A request that failed, in a sentence; `after` is the number of seconds that the server asks to wait."""
+
+    after = 0.0
+
+
+class Unusable(KubeError):
+    """The credentials, or the address of a proxy, are wrong: nothing was sent."""
+
+
+class Unreachable(KubeError):
+    """The API server could not be reached, or the connection was lost, or the answer cannot be read."""
+
+
+class Refused(KubeError):
+    """The API server's own refusal, with its status code and the message as it came.
+
+    `before` says that it allowed the same before: a server that was just started knows no roles for some seconds.
+    """
+
+    def __init__(self, sentence: str, *, status: int, message: str, after: float = 0.0, before: bool = False) -> None:
+        super().__init__(sentence)
+        self.status = status
+        self.message = message
+        self.after = after
+        self.before = before
+
+
+def refusal(status: int, body: bytes, *, host: str, who: str = "", after: str = "", before: bool = False) -> Refused:
+    """Return the error for a refusal; `who`, where it is given, gets a remedy."""
+    message = objects.message(body, LIMIT)
+    if status == 401 and who:
+        text = (
+            f"{named(host)} refuses the token of {who}: it has expired or belongs to another cluster; {_renew(who)}"
+        )
+    elif status == 403 and who and "cannot" in message:
+        text = f"not allowed: {message}; ask an administrator of the namespace to apply k8s/rbac/desk"
     else:
-        text = f"{host} answers {status}: {message}"
-    return Refused(text, status=status, message=message)
+        text = f"{named(host)} answers {status}: {message}"
+    seconds = float(after) if re.fullmatch(r"[0-9]{1,6}", after) else 0.0
+    return Refused(text, status=status, message=message, after=seconds, before=before)
 
 
-def said(body: bytes) -> str:
-    """Return the message of an answer as one line of bounded length."""
-    try:
-        found = json.loads(body)
-        text = found.get("message") if isinstance(found, dict) else None
-    except (ValueError, RecursionError):
-        text = None
-    return one_line(text if isinstance(text, str) else body.decode(errors="replace"), LIMIT)
+def named(host: str) -> str:
+    """Return what messages call an API server."""
+    return f"the Kubernetes API at {host}"
+
+
+def passes(error: BaseException) -> bool:
+    """Return whether trying again may help: the API server is away or overloaded."""
+    return isinstance(error, Unreachable) or (isinstance(error, Refused) and busy(error.status))
+
+
+def busy(status: int) -> bool:
+    """Return whether a status code means a server that is overloaded, starting or stopping."""
+    return status == 429 or status >= 500
 
 
 def _renew(who: str) -> str:
     if who.startswith("datacenter"):
-        return "put a new one into `password:` of its configuration"
-    return "log in again as for kubectl"
+        return "put a new one into `password:` in its configuration"
+    return "log in again, as you do for kubectl"
 
 
 def broken(text: str) -> str:
@@ -47,4 +81,4 @@ def broken(text: str) -> str:
     for known in (r"Expected key [\w-]+", r"Expected object with name [\w.@:/-]+", r"No configuration found"):
         if found := re.search(known, text):
             return found.group()
-    return "it is not complete"
+    return "it is incomplete"

@@ -1,4 +1,4 @@
-"""The Kubernetes API as a pod uses it: GET alone, by its own account, raw JSON, TLS always verified.
+"""One way to ask a Kubernetes API server, for pods and for the desk: raw JSON, TLS as the credentials say.
 
 Only the credentials and the transport of the `kubernetes` package serve here: its object models cost 188 MB
 for 1,000 pods, and its Watch knows no back-off and no time-out.
@@ -6,152 +6,175 @@ for 1,000 pods, and its Watch knows no back-off and no time-out.
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
-import tenacity
 import urllib3
-from kubernetes.client.exceptions import ApiException
+from kubernetes.client.configuration import Configuration
 from kubernetes.client.rest import RESTClientObject
+from kubernetes.config.config_exception import ConfigException
 
-from launcher.contract import NAME
-from launcher.kube import pod_json, rbac
-from launcher.kube.account import Account, Trouble, said
-from launcher.pod.outcome import ApiError, Revoked
+from launcher.kube import objects, refusals
+from launcher.kube.refusals import KubeError, Unreachable, Unusable
 
-LIST_LIMIT = 512 << 20  # 60,000 pods
+ANSWER_LIMIT = 512 << 20  # 60,000 pods
 STATUS_LIMIT = 64 << 10
-# Nothing in such a request can get better by itself.
-HOPELESS = frozenset({400, 405, 406, 415, 422})
-
-# Half of each wait is fixed and half is luck: 0.1 to 0.2 s at first, 5 to 10 s at last. So many pods that lose
-# the API together come back apart, and a server that fails at once is asked 8 times in 20 s, not 50,000.
-BACK_OFF = tenacity.wait_exponential(multiplier=0.1, max=5) + tenacity.wait_random_exponential(multiplier=0.1, max=5)
+NOTHING: Mapping[str, str] = {}
 
 
-class Unauthorized(Trouble):
-    """The token is not accepted: it may have been renewed, and the kubelet takes a minute to bring the new one."""
+class Transport:
+    """One API server, its credentials, and two limits in seconds: to connect, and of silence on a connection."""
 
-
-class Gone(Trouble):
-    """The version to go on from is forgotten: list again."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """Seconds: to connect, of silence on a connection, after which the server is to end a watch by itself, and
-    after which a refusal is tried again while the gang runs.
-
-    The silence that is borne is longer than a healthy watch lasts, so that a dead connection is noticed in a
-    minute even where something on the way answers the kernel's keep-alive probes.
-    """
-
-    connect: float = 5.0
-    silence: float = 55.0
-    watch: int = 45
-    again: float = 10.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Api:
-    """One API server, and who asks it."""
-
-    account: Account
-    rest: RESTClientObject
-    namespace: str
-    limits: Limits
-    streams: set[urllib3.BaseHTTPResponse] = field(default_factory=set)
-    hung_up: threading.Event = field(default_factory=threading.Event)
-    served: set[str] = field(default_factory=set)  # the verbs that were allowed once
-
-    @classmethod
-    def of(cls, account: Account, namespace: str, limits: Limits) -> Api:
-        """Return the API that the account leads to; nothing is sent yet."""
-        rest = RESTClientObject(account.configuration)
-        return cls(account=account, rest=rest, namespace=namespace or account.namespace(), limits=limits)
+    def __init__(
+        self, configuration: Configuration, *, agent: str, connect: float, silence: float, who: str = "",
+        environ: Mapping[str, str] = os.environ, tell: Callable[[str], None] = lambda _: None,
+    ) -> None:  # fmt: skip
+        """Nothing is sent yet; `tell` is told of every request."""
+        self.configuration = configuration
+        self.agent = agent
+        self.who = who
+        self.connect = connect
+        self.silence = silence
+        self.tell = tell
+        self._streams: set[urllib3.BaseHTTPResponse] = set()
+        self._hung_up = threading.Event()
+        self._served: set[str] = set()  # what was allowed once
+        try:
+            self._rest = RESTClientObject(configuration)
+        except (urllib3.exceptions.LocationValueError, ImportError):  # the latter for socks:// without its package
+            raise Unusable(_no_proxy(configuration.proxy, environ)) from None
 
     @property
-    def pods_path(self) -> str:
-        """The path of the pods in the job's namespace."""
-        return f"/api/v1/namespaces/{quote(self.namespace, safe='')}/pods"
+    def host(self) -> str:
+        """The server's address."""
+        return str(self.configuration.host)
 
-    def document(self, path: str, query: Mapping[str, str]) -> bytes:
+    def document(
+        self, method: str, path: str, query: Mapping[str, str] = NOTHING, *, body: object = None,
+        headers: Mapping[str, str] = NOTHING, silence: float = 0.0, limit: int = ANSWER_LIMIT,
+    ) -> bytes:  # fmt: skip
         """Return the whole answer."""
-        with self._opened(path, query, {"Accept-Encoding": "gzip"}) as response:
-            text = _reading(lambda: response.read(LIST_LIMIT + 1))
-            if len(text) > LIST_LIMIT:
-                raise ApiError(f"the Kubernetes API's answer to {path} is over {LIST_LIMIT} bytes")
+        opened = self.opened(method, path, query, body=body, headers=headers, silence=silence or self.silence)
+        with opened as response:
+            text = self._reading(lambda: response.read(limit + 1))
+            if len(text) > limit:
+                raise KubeError(f"{refusals.named(self.host)} sends more than {limit} bytes for {path}")
+            response.release_conn()
             return text
 
     @contextmanager
-    def stream(self, path: str, query: Mapping[str, str]) -> Iterator[Callable[[], bytes]]:
+    def stream(self, path: str, query: Mapping[str, str], *, silence: float | None) -> Iterator[Callable[[], bytes]]:
         """Give a function that returns what has come since, waiting for it, and nothing at the end."""
-        with self._opened(path, query, {}) as response:
-            yield lambda: _reading(response.read1)
+        with self.opened("GET", path, query, silence=silence) as response:
+            yield lambda: self._reading(response.read1)
 
     def hang_up(self) -> None:
         """End what is being read, from another thread, and let go of every connection."""
-        self.hung_up.set()
-        for response in tuple(self.streams):
+        self._hung_up.set()
+        for response in tuple(self._streams):
             try:
                 response.shutdown()
             except (OSError, ValueError, RuntimeError):  # it has just ended by itself
                 continue
-        self.rest.close()
+        self._rest.pool_manager.clear()
 
     @contextmanager
-    def _opened(
-        self, path: str, query: Mapping[str, str], headers: Mapping[str, str]
-    ) -> Iterator[urllib3.BaseHTTPResponse]:
-        """Open an answer that is a success."""
-        response = self._ask(path, query, headers)
-        self.streams.add(response)
+    def opened(
+        self, method: str, path: str, query: Mapping[str, str], *, silence: float | None, body: object = None,
+        headers: Mapping[str, str] = NOTHING,
+    ) -> Iterator[urllib3.BaseHTTPResponse]:  # fmt: skip
+        """Open the answer; a refusal is raised."""
+        response = self._ask(method, path, query, body, headers, silence)
+        self._streams.add(response)
         try:
-            if self.hung_up.is_set():  # while it was asked for
-                raise Trouble("nobody reads the Kubernetes API any more")
+            if self._hung_up.is_set():  # while it was asked for
+                raise Unreachable("the connection to the Kubernetes API was closed from this side")
+            verb = "watch" if "watch" in query else method
+            if response.status >= 300:
+                text = self._reading(lambda: response.read(STATUS_LIMIT))
+                after = response.headers.get("Retry-After", "")
+                raise refusals.refusal(
+                    response.status, text, host=self.host, who=self.who, after=after, before=verb in self._served
+                )
+            self._served.add(verb)
             yield response
         finally:
-            self.streams.discard(response)
-            response.close()
+            self._streams.discard(response)
+            response.close()  # a stream may have more to come
 
-    def _ask(self, path: str, query: Mapping[str, str], headers: Mapping[str, str]) -> urllib3.BaseHTTPResponse:
-        host = self.account.configuration.host
-        url = f"{host}{path}?{urlencode(query)}"
-        asked = {"Accept": "application/json", "User-Agent": NAME, **headers, **self.account.header()}
-        waits = (self.limits.connect, self.limits.silence)
+    def _ask(
+        self, method: str, path: str, query: Mapping[str, str], body: object, headers: Mapping[str, str],
+        silence: float | None,
+    ) -> urllib3.BaseHTTPResponse:  # fmt: skip
+        asked = urlencode({name: value for name, value in query.items() if value})
+        url = f"{self.host}{path}" + (f"?{asked}" if asked else "")
+        self.tell(f"{method} {url}")
+        content = {} if body is None else {"Content-Type": "application/json"}
+        who = {"User-Agent": self.agent, **self.bearer()}
+        waits = urllib3.Timeout(connect=self.connect, read=silence)
         try:
-            answer = self.rest.request("GET", url, headers=asked, _request_timeout=waits)  # type: ignore[no-untyped-call]
-        except (ApiException, urllib3.exceptions.HTTPError, OSError) as error:
-            raise Trouble(f"the Kubernetes API at {host} cannot be reached: {said(error)}") from error
-        response: urllib3.BaseHTTPResponse = answer.response
-        verb = "watch" if "watch" in query else "read"
-        if response.status != 200:
-            try:
-                _refuse(response, self.namespace, Revoked if verb in self.served else ApiError)
-            finally:
-                response.close()
-        self.served.add(verb)
-        return response
+            answer: urllib3.BaseHTTPResponse = self._rest.pool_manager.request(
+                method, url, body=None if body is None else json.dumps(body), timeout=waits,
+                headers={"Accept": "application/json", **content, **headers, **who},
+                preload_content=False, redirect=False,
+            )  # fmt: skip
+        except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+            text = f"{refusals.named(self.host)} cannot be reached: {why(error)}"
+            raise Unreachable(f"{text}; check the address, the network and the VPN") from None
+        return answer
+
+    def bearer(self) -> dict[str, str]:
+        """Return the header that proves who asks, with the token as it is now."""
+        return bearer(self.configuration)
+
+    def tls(self) -> ssl.SSLContext:
+        """Return the same TLS settings for a WebSocket."""
+        configuration = self.configuration
+        context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
+        if getattr(configuration, "disable_strict_ssl_verification", False):
+            context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        if configuration.assert_hostname is False or not configuration.verify_ssl:
+            context.check_hostname = False
+        if not configuration.verify_ssl:
+            context.verify_mode = ssl.CERT_NONE
+        if configuration.cert_file:
+            context.load_cert_chain(configuration.cert_file, configuration.key_file)
+        return context
+
+    def _reading(self, read: Callable[[], bytes]) -> bytes:
+        try:
+            return read()
+        except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+            raise Unreachable(f"the connection to {refusals.named(self.host)} was lost: {why(error)}") from None
 
 
-def _refuse(response: urllib3.BaseHTTPResponse, namespace: str, forbidden: type[ApiError]) -> None:
-    why = pod_json.message(_reading(lambda: response.read(STATUS_LIMIT)))
-    text = f"the Kubernetes API answers {response.status}: {why}"
-    if response.status == 403:
-        raise forbidden(rbac.missing(why, namespace))
-    if response.status in HOPELESS:
-        raise ApiError(text)
-    kind = {401: Unauthorized, 410: Gone}.get(response.status, Trouble)
-    after = response.headers.get("Retry-After", "")
-    raise kind(text, float(after) if re.fullmatch(r"[0-9]{1,6}", after) else 0.0)
-
-
-def _reading(read: Callable[[], bytes]) -> bytes:
+def bearer(configuration: Configuration) -> dict[str, str]:
+    """Return the header of a token, if there is one; it is read again where it is old."""
     try:
-        return read()
-    except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
-        raise Trouble(f"the Kubernetes API breaks off: {said(error)}") from error
+        token = configuration.get_api_key_with_prefix("BearerToken") or ""
+    except (ConfigException, OSError, ValueError) as error:
+        raise Unusable(f"the token cannot be read: {objects.sentence(str(error))}") from None
+    # A line's end or another stray character would be refused with the token in the error's text.
+    plain = " ".join(token.split()).encode("ascii", "replace").decode()
+    return {"Authorization": plain} if plain else {}
+
+
+def why(error: Exception) -> str:
+    """Return the innermost reason, without what differs from one time to the next."""
+    reason = getattr(error, "reason", None) or error
+    inner = getattr(reason, "__cause__", None) or getattr(reason, "__context__", None) or reason
+    text = re.sub(r" object at 0x[0-9a-f]+", "", str(getattr(inner, "strerror", None) or inner))
+    return objects.sentence(text.rpartition(">: ")[2]) or type(error).__name__
+
+
+def _no_proxy(proxy: str | None, environ: Mapping[str, str]) -> str:
+    """Return what is wrong with a proxy, without its value: a password may be in it."""
+    names = [name for name in environ if name.lower().endswith("_proxy") and environ[name] == proxy]
+    where = ", ".join(names) or "proxy-url of the kubeconfig"
+    return f"{where}: expected the address of a proxy with its scheme, such as http://proxy.example.com:3128"

@@ -1,141 +1,170 @@
-"""All pods under a label selector, kept: list, then watch from there, for as long as anybody wants to know."""
+"""All objects of one kind under a selector, kept: list, then watch from there, for as long as they are wanted."""
 
 from __future__ import annotations
 
+import math
 import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 import tenacity
+from tenacity.wait import wait_base
 
-from launcher.kube import pod_json
-from launcher.kube.account import Trouble
-from launcher.kube.transport import BACK_OFF, Api, Gone, Unauthorized
-from launcher.pod.peers.pod_state import Seen
+from launcher.kube import objects, refusals
+from launcher.kube.objects import Object
+from launcher.kube.refusals import KubeError, Refused, Unreachable
+from launcher.kube.transport import Transport
+
+T = TypeVar("T")
 
 LINE_LIMIT = 8 << 20  # etcd takes no object over 1.5 MiB
 AFTER_LIMIT = 60.0
-LIVED = 5.0  # a watch that lasted so long was no failure
+LIVED = 5.0  # a watch that lasted so long, or half of what it was to last, was no failure
 
 
-class Fruitless(Trouble):
+class Fruitless(KubeError):
     """A watch was opened, and ended at once."""
 
 
-@dataclass(slots=True)
-class Known:
-    """The pods as of a version; without a version they are to be listed."""
+class Gone(KubeError):
+    """The version to go on from is forgotten: list again."""
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """Which errors pass, what is done about each of them, how long one waits and in all, and what ends it at once."""
+
+    passes: Callable[[BaseException], bool]
+    heed: Callable[[BaseException, int], None]  # with the number of the attempt
+    wait: wait_base
+    stop: threading.Event = field(default_factory=threading.Event)
+    seconds: float = math.inf
+
+    def retrying(self) -> tenacity.Retrying:
+        """Return what tries again while the error is one that passes; then it comes up, but not after a stop."""
+
+        def before_sleep(state: tenacity.RetryCallState) -> None:
+            if error := _error(state):
+                self.heed(error, state.attempt_number)
+
+        def given_up(state: tenacity.RetryCallState) -> None:
+            if (error := _error(state)) and not self.stop.is_set():
+                raise error
+
+        return tenacity.Retrying(
+            retry=tenacity.retry_if_exception(self.passes),
+            stop=tenacity.stop_when_event_set(self.stop) | tenacity.stop_after_delay(self.seconds),
+            wait=self._wait,
+            sleep=tenacity.sleep_using_event(self.stop),
+            before_sleep=before_sleep,
+            retry_error_callback=given_up,
+        )
+
+    def quietly(self) -> Patience:
+        """Return the same for a watch that ended at once: an API that lists but keeps none open is only slower."""
+        return Patience(passes=_ended, heed=lambda *_: None, wait=self.wait, stop=self.stop)
+
+    def _wait(self, state: tenacity.RetryCallState) -> float:
+        # What the server asks for is the least: luck on top of it keeps many pods from coming back together.
+        return min(getattr(_error(state), "after", 0.0), AFTER_LIMIT) + self.wait(state)
+
+
+@dataclass(kw_only=True)
+class Watch(Generic[T]):
+    """The objects as of a version; without one they are listed. The server ends each watch after so many seconds.
+
+    A watch that is refused goes on from the last version: many pods that list at the same time would be a burden.
+    A desk does not resume, but lists again.
+    """
+
+    transport: Transport
+    path: str
+    selector: str
+    read: Callable[[Object], T]
+    seconds: int
+    resumes: bool = True
     version: str = ""
-    pods: dict[str, Seen] = field(default_factory=dict)
+    found: dict[str, T] = field(default_factory=dict)
 
     @property
-    def all(self) -> tuple[Seen, ...]:
-        """Every pod."""
-        return tuple(self.pods.values())
+    def all(self) -> tuple[T, ...]:
+        """Every object."""
+        return tuple(self.found.values())
 
+    def changes(self, patience: Patience) -> Iterator[tuple[T, ...]]:
+        """Yield all objects, and again whenever one may have changed, until told to stop."""
+        while not patience.stop.is_set():
+            # A watch that brought something or lasted leaves these loops, and so begins the next back-off afresh.
+            for fruitless in patience.quietly().retrying():
+                with fruitless:
+                    for attempt in patience.retrying():
+                        with attempt:
+                            if not patience.stop.is_set():  # in the pause
+                                yield from self._follow()
 
-def pods(
-    api: Api, selector: str, stop: threading.Event, trouble: Callable[[str], None]
-) -> Iterator[tuple[Seen, ...]]:
-    """Yield all pods under a selector, and again whenever something may have changed, until told to stop."""
-    known = Known()
-    while not stop.is_set():
-        # A watch that brought something or lasted leaves this loop, and so begins the next back-off afresh.
-        for attempt in _retrying(api, stop, trouble):
-            with attempt:
-                yield from _follow(api, selector, known)
+    def _follow(self) -> Iterator[tuple[T, ...]]:
+        afresh = not self.version
+        if afresh:
+            self._list()
+            yield self.all
+        try:
+            with self.transport.stream(self.path, self._query(), silence=self.transport.silence) as read:
+                if not afresh:
+                    yield self.all  # the API serves again, which ends a trouble
+                yield from self._events(read)
+        except (Gone, Refused, Unreachable) as error:
+            forgotten = isinstance(error, Gone) or (isinstance(error, Refused) and error.status == 410)
+            if not forgotten and (self.resumes or not refusals.passes(error)):
+                raise
+            self.version = ""
+            raise Gone(str(error)) from error
 
+    def _list(self) -> None:
+        query, headers = {"labelSelector": self.selector}, {"Accept-Encoding": "gzip"}
+        text = self.transport.document("GET", self.path, query, headers=headers)
+        found = objects.listed(text)
+        if found is None:
+            name = refusals.named(self.transport.host)
+            raise Unreachable(f"{name} sends a list that cannot be read: {objects.message(text)}")
+        every, self.version = found
+        self.found = {name: self.read(each) for each in every if (name := _name(each))}
 
-def _retrying(api: Api, stop: threading.Event, trouble: Callable[[str], None]) -> tenacity.Retrying:
-    def before_sleep(state: tenacity.RetryCallState) -> None:
-        error = state.outcome.exception() if state.outcome else None
-        if isinstance(error, Unauthorized):
-            with suppress(Trouble):  # the next request meets it again, and says so
-                api.account.reload()
-        # An API that lists but cannot keep a watch open is no obstacle, only slower.
-        if not isinstance(error, (Fruitless, Gone)):
-            trouble(str(error))
+    def _query(self) -> dict[str, str]:
+        return {
+            "labelSelector": self.selector,
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": self.version,
+            "timeoutSeconds": str(self.seconds - random.randint(0, self.seconds // 4)),  # noqa: S311  # no secret
+        }
 
-    return tenacity.Retrying(
-        retry=tenacity.retry_if_exception_type(Trouble),
-        stop=tenacity.stop_when_event_set(stop),
-        wait=_wait,
-        sleep=tenacity.sleep_using_event(stop),
-        before_sleep=before_sleep,
-        retry_error_callback=lambda _: None,
-    )
+    def _events(self, read: Callable[[], bytes]) -> Iterator[tuple[T, ...]]:
+        began, version = time.monotonic(), self.version
+        why = "it was closed"
+        try:
+            for some in lines(read):
+                if sum(map(self._enter, some)):  # every line is entered
+                    yield self.all
+        except Unreachable as error:
+            why = str(error)
+        if self.version == version and time.monotonic() - began < min(LIVED, self.seconds / 2):
+            raise Fruitless(f"a watch ended at once: {why}")
 
-
-def _wait(state: tenacity.RetryCallState) -> float:
-    error = state.outcome.exception() if state.outcome else None
-    asked = error.after if isinstance(error, Trouble) else 0.0
-    # What the server asks for is the least: luck on top of it keeps many pods from coming back together.
-    return min(asked, AFTER_LIMIT) + BACK_OFF(state)
-
-
-def _follow(api: Api, selector: str, known: Known) -> Iterator[tuple[Seen, ...]]:
-    path = api.pods_path
-    if not known.version:
-        _list(known, api.document(path, {"labelSelector": selector}))
-        yield known.all
-    query = {
-        "labelSelector": selector,
-        "watch": "true",
-        "allowWatchBookmarks": "true",
-        "resourceVersion": known.version,
-        "timeoutSeconds": str(api.limits.watch - random.randint(0, api.limits.watch // 4)),  # noqa: S311  # no secret
-    }
-    try:
-        with api.stream(path, query) as read:
-            yield known.all  # the API serves again, which ends a trouble
-            yield from _changes(read, known)
-    except Gone:
-        known.version = ""
-        raise
-
-
-def _changes(read: Callable[[], bytes], known: Known) -> Iterator[tuple[Seen, ...]]:
-    began, version = time.monotonic(), known.version
-    why = "it was closed"
-    try:
-        for some in lines(read):
-            if _apply(some, known):
-                yield known.all
-    except Gone:
-        raise
-    except Trouble as error:
-        why = str(error)
-    if known.version == version and time.monotonic() - began < LIVED:
-        raise Fruitless(f"a watch ended at once: {why}")
-
-
-def _list(known: Known, text: bytes) -> None:
-    found = pod_json.listed(text)
-    if found is None:
-        raise Trouble(f"the Kubernetes API's list of pods cannot be read: {pod_json.message(text)}")
-    every, known.version = found
-    known.pods = {pod.name: pod for pod in map(pod_json.seen, every) if pod.name}
-
-
-def _apply(some: list[bytes], known: Known) -> bool:
-    """Enter whole lines of a watch, and return whether a pod is among them."""
-    touched = False
-    for line in some:
-        change = pod_json.changed(line)
+    def _enter(self, line: bytes) -> bool:
+        """Enter a line of a watch, and return whether it is about an object."""
+        change = objects.changed(line)
         if change is None or change.kind == "ERROR":
-            raise Gone(f"the Kubernetes API ends the watch: {pod_json.message(line)}")
-        if change.kind in ("ADDED", "MODIFIED", "DELETED"):
-            pod = pod_json.seen(change.pod)
-            known.pods.pop(pod.name, None)
-            if pod.name and change.kind != "DELETED":
-                known.pods[pod.name] = pod
-            touched = True
-        known.version = change.version or known.version
-    return touched
+            raise Gone(f"the Kubernetes API ends the watch: {objects.message(line)}")
+        self.version = change.version or self.version
+        name = _name(change.found)
+        if change.kind == "DELETED":
+            self.found.pop(name, None)
+        elif change.kind in ("ADDED", "MODIFIED") and name:
+            self.found[name] = self.read(change.found)
+        return change.kind in ("ADDED", "MODIFIED", "DELETED")
 
 
 def lines(read: Callable[[], bytes], limit: int = LINE_LIMIT) -> Iterator[list[bytes]]:
@@ -149,3 +178,15 @@ def lines(read: Callable[[], bytes], limit: int = LINE_LIMIT) -> Iterator[list[b
             yield [line for line in whole if line.strip()]
         if len(half) > limit:
             raise Gone(f"a line of the watch is over {limit} bytes")
+
+
+def _name(found: Object) -> str:
+    return objects.word(objects.mapping(found, "metadata"), "name")
+
+
+def _ended(error: BaseException) -> bool:
+    return isinstance(error, (Fruitless, Gone))
+
+
+def _error(state: tenacity.RetryCallState) -> BaseException | None:
+    return state.outcome.exception() if state.outcome else None

@@ -112,7 +112,7 @@ def test_a_job_is_followed_killed_in_the_middle_and_submitted_again(me: User) ->
         page = me("describe", NAME)
         assert "trainer-0" in page.out
         assert me("kill", NAME).code == 0
-        assert following.wait(timeout=120) == 1  # it was killed: it is not complete
+        assert following.wait(timeout=120) == 1  # it was killed: it is incomplete
     wait_until(lambda: me("get", "workers", NAME).rows == [["NAME", "STATUS", "START"]], timeout=90, every=1)
     again = me(*submit())
     assert (again.code, "was killed" in again.err) == (1, True)
@@ -161,9 +161,9 @@ def test_doctor_is_content_and_leaves_nothing(namespace: Kubectl, me: User, clai
     for line in (
         "the claim mfs is bound, and every node can write to it",
         "can be pulled and has the launcher",
-        "a pod can write, create exclusively and rename on it",
-        "two pods of two nodes have the same: seen after ",
-        "a headless name stood for all 2 pods after ",
+        "a pod can write, create exclusively and rename files on it",
+        "two pods on two nodes share the volume: a file was seen after ",
+        "a headless name had the addresses of all 2 pods after ",
     ):
         assert line in said.out, said.out
     wait_until(lambda: not namespace.items("pods,services"), timeout=60, every=0.5)

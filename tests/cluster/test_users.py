@@ -59,7 +59,7 @@ def test_each_has_a_job_of_the_same_name_and_files_and_reaches_no_other(
     ):  # fmt: skip
         said = me(*words, "-namespace", other.namespace)
         assert (said.code, said.out) == (1, ""), words
-        assert "no right for this" in said.err, (words, said.err)
+        assert "not allowed" in said.err, (words, said.err)
     assert me("mkdir", f"{HOME}/mine", timeout=120).code == 0
     assert (claimed.path / "mine").is_dir()
     assert "mine" not in other("ls", timeout=120).out

@@ -1,4 +1,4 @@
-"""What `doctor` makes of what it found: a sentence for each, and a remedy where something is wrong.
+"""The doctor's findings from outside: a sentence for each, and a remedy where something is wrong.
 
 No I/O here.
 """
@@ -26,13 +26,12 @@ NEEDED = {
     ("", "resourcequotas"): ("get", "list"),
 }
 RIGHTS = tuple((group, resource, verb) for (group, resource), verbs in NEEDED.items() for verb in verbs)
-ROLE = "let whoever gives rights in the namespace apply k8s/rbac/desk"
 SHARED = ("ReadWriteMany", "RWX")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that was looked at."""
+    """One thing that was checked."""
 
     what: str
     good: bool
@@ -41,19 +40,20 @@ class Finding:
 
 
 def rights(refused: Iterable[tuple[str, str, str]], namespace: str) -> Finding:
-    """Say which rights are missing."""
+    """Judge the rights of the user."""
     missing = [f"{verb} {resource}" for _, resource, verb in refused]
     if not missing:
-        return Finding(what="rights", good=True, sentence=f"all that paddlectl needs in {namespace}")
-    return Finding(what="rights", good=False, sentence=f"missing in {namespace}: {', '.join(missing)}", remedy=ROLE)
+        return Finding(what="rights", good=True, sentence=f"paddlectl has all rights that it needs in {namespace}")
+    remedy = f"ask an administrator of the namespace to run `kubectl apply -n {namespace} -f k8s/rbac/desk`"
+    return Finding(what="rights", good=False, sentence=f"missing in {namespace}: {', '.join(missing)}", remedy=remedy)
 
 
 def pods(refusal: str, namespace: str) -> Finding:
-    """Say whether the namespace takes pods as ours are: its pod security standard, its limits, its quota."""
+    """Say whether the namespace admits the pods of jobs: its pod security standard, its limits, its quota."""
     if refusal:
-        remedy = "name the volume by a claim, or take a namespace that admits such pods"
+        remedy = "use a claim for the volume, or a namespace that admits such pods"
         return Finding(what="pods", good=False, sentence=refusal, remedy=remedy)
-    return Finding(what="pods", good=True, sentence=f"the namespace takes pods as ours are: {namespace}")
+    return Finding(what="pods", good=True, sentence=f"the namespace admits the pods of jobs: {namespace}")
 
 
 def claim(found: Json) -> Finding:
@@ -61,35 +61,31 @@ def claim(found: Json) -> Finding:
     name = found.get("metadata", {}).get("name", "")
     phase, modes = found.get("status", {}).get("phase"), found.get("spec", {}).get("accessModes") or []
     if phase != "Bound":
-        remedy = (
-            f"`kubectl describe pvc {name}` says for what it waits (a class that binds late waits for its first pod)"
-        )
+        remedy = f"`kubectl describe pvc {name}` shows why (some storage classes bind when the first pod starts)"
         return Finding(what="volume", good=False, sentence=f"the claim {name} is {phase}, not Bound", remedy=remedy)
     if not any(mode in SHARED for mode in modes):
-        remedy = (
-            "take a claim with accessModes [ReadWriteMany]: NFS, CephFS, EFS and their like can, block devices cannot"
-        )
+        remedy = "use a claim with accessModes [ReadWriteMany]: NFS, CephFS and EFS support it, block devices do not"
         return Finding(
             what="volume",
             good=False,
-            sentence=f"the claim {name} is {', '.join(modes)}: one node's alone",
+            sentence=f"the claim {name} is {', '.join(modes)}: only one node can write to it",
             remedy=remedy,
         )
     return Finding(what="volume", good=True, sentence=f"the claim {name} is bound, and every node can write to it")
 
 
 def no_volume(named: str) -> Finding:
-    """Say what a datacenter without a volume cannot do."""
+    """Say what is lost without a volume."""
     return Finding(
         what="volume",
         good=False,
-        sentence=f"{named} has no volume: jobs keep no logs and models, and start from nothing after a failure",
-        remedy="make a claim that all nodes can write to, and say `volume: {claim: NAME}` in the configuration",
+        sentence=f"{named} has no volume: logs and models are lost with a job's pods, and a failed job starts anew",
+        remedy="create a claim that all nodes can write to, and set `volume: {claim: NAME}` in the configuration",
     )
 
 
 def quota(quotas: Iterable[Json]) -> Finding:
-    """Say what is used up."""
+    """Judge the namespace's quotas."""
     full = [
         f"{resource} {used} of {limit}"
         for each in quotas
@@ -97,13 +93,13 @@ def quota(quotas: Iterable[Json]) -> Finding:
         if (used := (each["status"].get("used") or {}).get(resource)) == limit
     ]
     if full:
-        remedy = "`paddlectl get jobs` shows what holds it; `paddlectl kill` ends one"
+        remedy = "`paddlectl get jobs` shows which jobs use it; `paddlectl kill` ends one"
         return Finding(what="quota", good=False, sentence=f"used up: {', '.join(full)}", remedy=remedy)
-    return Finding(what="quota", good=True, sentence="nothing is used up")
+    return Finding(what="quota", good=True, sentence="no limit is reached")
 
 
 def dns(endpoints: Iterable[Json]) -> Finding:
-    """Say whether somebody answers for names in the cluster."""
+    """Say whether the cluster's DNS service has a server that is ready."""
     ready = [
         each
         for piece in endpoints
@@ -111,21 +107,23 @@ def dns(endpoints: Iterable[Json]) -> Finding:
         if (each.get("conditions") or {}).get("ready") is not False
     ]
     if ready:
-        return Finding(what="dns", good=True, sentence="the cluster's DNS has somebody behind it")
+        return Finding(what="dns", good=True, sentence="the cluster's DNS service has a server")
     return Finding(
         what="dns",
         good=False,
-        sentence="nobody answers behind the Service kube-dns, by whose names the pods of a job meet",
-        remedy="ask who keeps the cluster to look at CoreDNS in kube-system",
+        sentence="no server is ready behind the Service kube-dns: the pods of a job cannot find each other by name",
+        remedy="ask an administrator of the cluster to check CoreDNS in kube-system",
     )
 
 
 def registries(names: Iterable[str]) -> Finding:
-    """Say which pull secrets there are."""
+    """List the pull secrets."""
     found = ", ".join(names)
     if found:
         return Finding(what="image", good=True, sentence=f"pull secrets for submit -registry: {found}")
-    return Finding(what="image", good=True, sentence="no pull secret: images have to be public, or on every node")
+    return Finding(
+        what="image", good=True, sentence="no pull secret: images must be public, or present on every node"
+    )
 
 
 def shm(pods: Iterable[Mapping[str, Any]]) -> Finding:
@@ -140,13 +138,13 @@ def shm(pods: Iterable[Mapping[str, Any]]) -> Finding:
         if "/dev/shm" not in mounts:  # noqa: S108  # a pod's own
             small.append(pod["metadata"]["name"])
     if small:
-        remedy = "submit again: a PaddleJob of today brings 512 MiB"
+        remedy = "submit it again with --replace: its pods then have 512 MiB"
         return Finding(
-            what="shm", good=False, sentence=f"64 MiB of /dev/shm alone in {', '.join(small[:5])}", remedy=remedy
+            what="shm", good=False, sentence=f"only 64 MiB of /dev/shm in {', '.join(small[:5])}", remedy=remedy
         )
-    return Finding(what="shm", good=True, sentence="every pod of a job has a /dev/shm of its own, 512 MiB")
+    return Finding(what="shm", good=True, sentence="every pod of a job has 512 MiB of /dev/shm")
 
 
 def unknown(what: str, why: str) -> Finding:
-    """Say what could not be looked at."""
-    return Finding(what=what, good=True, sentence=f"not looked at: {why}")
+    """Say what could not be checked, which is no failure."""
+    return Finding(what=what, good=True, sentence=f"not checked: {why}")

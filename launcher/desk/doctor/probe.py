@@ -1,4 +1,4 @@
-"""What `doctor` sees from within: two short-lived pods as jobs have them, on two nodes where there are two."""
+"""The doctor's findings from inside: two short-lived pods as jobs have them, on two nodes where there are two."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ from launcher.desk.files.visit import had, registries, visit
 from launcher.desk.jobs import lookup, saved_output
 from launcher.desk.jobs.submit import gone, owned
 from launcher.desk.session import Desk
+from launcher.job import podspec
 from launcher.text import visible
 from launcher.transfer.channel import Channel
 from launcher.transfer.frames import Frame, number
 
 Json = dict[str, Any]
 
-WHAT = "a pod of the doctor's"
+WHAT = "the doctor's pod"
 SEEN_WITHIN, NAMED_WITHIN = 30, 20  # seconds; a DNS server remembers for 5 that a name was not there
 NONE = Storage(claim="none")
 
@@ -46,7 +47,7 @@ class Probe:
 
 
 def findings(desk: Desk) -> tuple[Finding, ...]:
-    """Return what the pods saw; nothing of them is left, also where somebody says stop."""
+    """Return what the pods saw; nothing of them is left, even after Ctrl-C."""
     image = desk.datacenter.image
     if not image:
         return (probe_findings.no_image(desk.datacenter.name or "the kubeconfig's context"),)
@@ -76,10 +77,10 @@ def shards(desk: Desk, name: str) -> Finding:
 
 
 def _refused(refused: Refused) -> Finding:
-    """Return that there is no right to look from within; another refusal is nobody's right."""
+    """Return that there is no right to check from inside; raise any other refusal."""
     if refused.status != 403:
         raise refused
-    return checks.unknown("pods", f"from within one: {refused.message}")
+    return checks.unknown("pods", f"inside a pod: {refused.message}")
 
 
 def _alone(first: Probe, image: str) -> tuple[Finding, ...]:
@@ -132,7 +133,7 @@ def _named(second: Probe, token: str) -> Finding:
 
 @contextmanager
 def _probe(desk: Desk, token: str, count: int) -> Iterator[Probe]:
-    """Have a pod and an agent in it."""
+    """Create a pod with an agent in it, and remove it afterwards."""
     storage = desk.datacenter.volume
     made = manifest(
         f"{_called(token)}-{count}", desk.datacenter.image, storage, pair=token,
@@ -149,7 +150,7 @@ def _probe(desk: Desk, token: str, count: int) -> Iterator[Probe]:
 
 @contextmanager
 def _name(desk: Desk, token: str, first: Probe) -> Iterator[None]:
-    """Have a headless Service; where nobody is left to remove it, it goes with the first pod."""
+    """Have a headless Service; if the desk is killed, it is removed with the first pod."""
     service = {
         "apiVersion": "v1",
         "kind": "Service",
@@ -167,13 +168,11 @@ def manifest(
     name: str, image: str, storage: Storage | None, *, pair: str, restricted: bool, registries: tuple[str, ...]
 ) -> Json:
     """Return a pod with what jobs' pods have, not on the node of the other one if another can be had."""
-    made = pod.manifest(name, image, storage or NONE, read_only=False, restricted=restricted, registries=registries)
+    made = pod.manifest(name, image, storage, read_only=False, restricted=restricted, registries=registries)
     made["metadata"]["labels"][DOCTOR_LABEL] = pair
     spec = made["spec"]
-    if storage is None:
-        spec["volumes"][0] = {"name": "volume", "emptyDir": {}}
-    spec["volumes"].append({"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": str(probe_findings.SHM)}})
-    spec["containers"][0]["volumeMounts"].append({"name": "shm", "mountPath": "/dev/shm"})  # noqa: S108  # the pod's
+    spec["volumes"].append(podspec.shm(str(probe_findings.SHM)))
+    spec["containers"][0]["volumeMounts"].append({"name": "shm", "mountPath": podspec.SHM})
     apart = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {DOCTOR_LABEL: pair}}}
     preferred = [{"weight": 100, "podAffinityTerm": apart}]
     spec["affinity"] = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}

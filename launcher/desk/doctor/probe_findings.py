@@ -1,4 +1,4 @@
-"""What `doctor` makes of what pods of its own saw: a sentence for each, and a remedy where something is wrong.
+"""The doctor's findings from inside its own pods: a sentence for each, and a remedy where something is wrong.
 
 No I/O here.
 """
@@ -12,24 +12,26 @@ from launcher.desk.doctor.checks import Finding
 
 MIB = 1 << 20
 SHM = 512 * MIB  # that a job's pod asks for
-SHARED = "take a claim that all nodes can write to: NFS, CephFS, EFS and their like"
+SHARED = "use a claim that all nodes can write to, on NFS, CephFS or EFS"
 
 
 def no_image(named: str) -> Finding:
     """Say why no pod was made."""
-    sentence = f"not looked at from within a pod: {named} has no `image:` in the configuration"
+    sentence = f"not checked from inside a pod: {named} has no `image:` in the configuration"
     return Finding(what="image", good=True, sentence=sentence)
 
 
 def no_pod(image: str, why: str) -> Finding:
     """Say why a pod did not start, or did not answer: mostly it is the image."""
     if "its image " in why:
-        remedy = f"is {image} its name? `paddlectl registry` makes a pull secret where it is not public"
+        remedy = f"check the name {image}; for a private registry create a pull secret with `paddlectl registry`"
     elif "ended with" in why or "cannot be started" in why or "'probe'" in why:
         why = f"{image} has no {HOME} of this version: {why}"
-        remedy = "build it as docker/README.md says"
+        remedy = "build it as described in docker/README.md"
     else:
-        remedy = "`kubectl describe node` says what the nodes have left, `paddlectl get quota` what the namespace has"
+        remedy = (
+            "`kubectl describe node` and `paddlectl get quota` show what is free on the nodes and in the namespace"
+        )
         return Finding(what="pods", good=False, sentence=why, remedy=remedy)
     return Finding(what="image", good=False, sentence=why, remedy=remedy)
 
@@ -42,7 +44,7 @@ def image(image: str, *, paddle: str, command: str) -> Finding:
     if command:
         sentence += f"; `paddle train` is {command}"
     if not paddle and not command:
-        sentence += "; no Paddle is in it: say another -image where one is needed"
+        sentence += "; it contains no Paddle: set another -image for jobs that need it"
     return Finding(what="image", good=True, sentence=sentence)
 
 
@@ -52,9 +54,9 @@ def shm(size: int) -> Finding:
         return Finding(
             what="shm",
             good=False,
-            sentence=f"a pod that asks for {SHM // MIB} MiB of /dev/shm is given {size // MIB} MiB; data loaders die "
-            "of SIGBUS where it is full",
-            remedy="ask who keeps the nodes for more memory on them, or give the program's loader fewer workers",
+            sentence=f"a pod that requests {SHM // MIB} MiB of /dev/shm gets {size // MIB} MiB; data loaders die "
+            "of SIGBUS when it is full",
+            remedy="ask an administrator for more memory on the nodes, or use fewer workers in the data loader",
         )
     return Finding(what="shm", good=True, sentence=f"a pod's /dev/shm has {size // MIB} MiB")
 
@@ -62,57 +64,61 @@ def shm(size: int) -> Finding:
 def written(step: str, why: str) -> Finding:
     """Say whether a pod can do on the volume what gangs do there."""
     if not step:
-        return Finding(what="volume", good=True, sentence="a pod can write, create exclusively and rename on it")
-    remedy = f"let it be writable by the group {USER}, as which jobs run (`fsGroup`), or by all"
+        return Finding(
+            what="volume", good=True, sentence="a pod can write, create exclusively and rename files on it"
+        )
+    remedy = f"make it writable for the group {USER}, which jobs run as (`fsGroup`), or for everybody"
     if "exclusive" in step or "rename" in step:
-        remedy = f"gangs need it to elect who speaks for them: {SHARED}, not one that is mounted from an object store"
+        remedy = f"jobs need it to choose their leader: {SHARED}, not on an object store"
     elif "no space" in why:
-        remedy = "make room: `paddlectl ls -l` shows what is there, `paddlectl rm` removes it"
+        remedy = "free some space: `paddlectl ls -l` shows the files, `paddlectl rm` removes them"
     return Finding(what="volume", good=False, sentence=f"a pod cannot {step} on it: {why}", remedy=remedy)
 
 
 def together(nodes: tuple[str, str], *, seen: bool, milliseconds: int, excluded: bool, within: int) -> Finding:
     """Say whether two pods have the same volume, and how soon the one sees what the other has written."""
-    where = "of two nodes" if nodes[0] != nodes[1] else f"of one node, {nodes[0]}, where both came to be,"
+    where = "on two nodes" if nodes[0] != nodes[1] else f"on one node, {nodes[0]}, where both were started,"
     if not seen:
-        sentence = f"what a pod wrote was not seen by another {where} within {within} s: each has a volume of its own"
+        sentence = f"two pods {where} do not share the volume: a file was not seen within {within} s"
         return Finding(what="volume", good=False, sentence=sentence, remedy=SHARED)
     if not excluded:
         sentence = f"two pods {where} could both create the same file exclusively"
-        remedy = "gangs need it to elect who speaks for them: " + SHARED + ", mounted without `nolock`"
+        remedy = "jobs need it to choose their leader: " + SHARED + ", mounted without `nolock`"
         return Finding(what="volume", good=False, sentence=sentence, remedy=remedy)
-    sentence = f"two pods {where} have the same: seen after {milliseconds / 1000:.1f} s"
+    sentence = f"two pods {where} share the volume: a file was seen after {milliseconds / 1000:.1f} s"
     return Finding(what="volume", good=True, sentence=sentence)
 
 
 def no_second(why: str) -> Finding:
     """Say that a second pod could not have the volume while the first one had it, or found no room."""
-    remedy = f"where it is the volume: {SHARED}; where it is room, `kubectl describe node` says what is left"
-    return Finding(what="volume", good=False, sentence=f"a second pod beside the first one: {why}", remedy=remedy)
+    remedy = f"if the volume is the reason, {SHARED}; if it is space, `kubectl describe node` shows what is free"
+    return Finding(
+        what="volume", good=False, sentence=f"no result from a second pod beside the first: {why}", remedy=remedy
+    )
 
 
 def name(host: str, addresses: int, *, wanted: int, why: str, milliseconds: int) -> Finding:
     """Say whether a pod finds others by the name of a headless Service."""
     if addresses >= wanted:
-        sentence = f"a headless name stood for all {wanted} pods after {milliseconds / 1000:.1f} s"
+        sentence = f"a headless name had the addresses of all {wanted} pods after {milliseconds / 1000:.1f} s"
         return Finding(what="dns", good=True, sentence=sentence)
-    found = f"for {addresses} of {wanted} pods" if addresses else f"for nothing ({why})"
+    found = f"the addresses of {addresses} of {wanted} pods" if addresses else f"no address ({why})"
     return Finding(
         what="dns",
         good=False,
-        sentence=f"in a pod the headless name {host} stands {found} after {milliseconds / 1000:.0f} s",
-        remedy="ask who keeps the cluster whether CoreDNS runs, and whether a NetworkPolicy keeps pods from port 53",
+        sentence=f"in a pod the headless name {host} has {found} after {milliseconds / 1000:.0f} s",
+        remedy="ask an administrator of the cluster whether CoreDNS runs, and whether a NetworkPolicy blocks port 53",
     )
 
 
 def shards(place: str, trainers: int, *, by_rank: Collection[int], under_data: Collection[int]) -> Finding:
     """Say whether the shards in a job's directory are as its trainers will look for them."""
     if by_rank and under_data:
-        sentence = f"{place} holds shards in both layouts, <rank>/{DATA} and {DATA}/<rank>"
-        return Finding(what="shards", good=False, sentence=sentence, remedy="move the one away that is out of date")
+        sentence = f"{place} has shards in both layouts, <rank>/{DATA} and {DATA}/<rank>"
+        return Finding(what="shards", good=False, sentence=sentence, remedy="move the outdated one away")
     numbers, pattern = (by_rank, f"<rank>/{DATA}") if by_rank else (under_data, f"{DATA}/<rank>")
     if not numbers:
-        return Finding(what="shards", good=True, sentence=f"none in {place}: the program has to find its data itself")
+        return Finding(what="shards", good=True, sentence=f"none in {place}: the program must find its data itself")
     missing = sorted(set(range(max(len(numbers), trainers))) - set(numbers))
     if missing:
         listed = ", ".join(map(str, missing[:10])) + (" and more" if len(missing) > 10 else "")
@@ -120,7 +126,7 @@ def shards(place: str, trainers: int, *, by_rank: Collection[int], under_data: C
             what="shards",
             good=False,
             sentence=f"{place}/{pattern}: missing {listed}; there are {len(numbers)} for {trainers} trainers",
-            remedy=f"split the data into {trainers} or more, numbered from 0 without a gap",
+            remedy=f"split the data into {trainers} or more shards, numbered from 0 without a gap",
         )
     return Finding(
         what="shards", good=True, sentence=f"{place}/{pattern}: {len(numbers)} for {trainers} trainers, without a gap"

@@ -5,12 +5,12 @@ No I/O here. A field that is missing or has the wrong type is read as absent.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
-from launcher.contract import INDEX_ANNOTATION, JOB_LABEL, PSERVER, PSERVERS_LABEL, SPEC_ANNOTATION, TRAINER
+from launcher.contract import JOB_LABEL, PSERVER, PSERVERS_LABEL, SPEC_ANNOTATION, TRAINER
+from launcher.kube import objects
+from launcher.kube.objects import Object, mapping, number, rows, text
 
 # A container that waits for one of these gets no further by itself.
 STUCK = {
@@ -43,7 +43,7 @@ class KubeJob:
     end: str  # Complete, Failed, or nothing
     why: str
     image: str
-    spec: Mapping[str, Any] = field(default_factory=dict)
+    spec: Object = field(default_factory=dict)
 
     @property
     def leads(self) -> bool:
@@ -90,61 +90,61 @@ class KubePod:
         return f"{self.role}-{self.rank}" if self.rank >= 0 else self.name
 
 
-def job(found: Mapping[str, Any]) -> KubeJob:
+def job(found: Object) -> KubeJob:
     """Return what a Job says."""
-    metadata, spec, status = _map(found, "metadata"), _map(found, "spec"), _map(found, "status")
-    ends = [each for each in _rows(status, "conditions") if each.get("status") == "True"]
+    metadata, spec, status = mapping(found, "metadata"), mapping(found, "spec"), mapping(found, "status")
+    ends = [each for each in rows(status, "conditions") if each.get("status") == "True"]
     end = next((each for each in ends if each.get("type") in ("Complete", "Failed")), {})
-    containers = _rows(_map(_map(spec, "template"), "spec"), "containers")
+    containers = rows(mapping(spec, "template", "spec"), "containers")
     return KubeJob(
-        gang=_word(_map(metadata, "labels"), JOB_LABEL) or _word(metadata, "name"),
-        name=_word(metadata, "name"),
-        created=_word(metadata, "creationTimestamp"),
-        started=_word(status, "startTime"),
-        ended=_word(status, "completionTime") or _word(end, "lastTransitionTime"),
-        wanted=_number(spec, "parallelism"),
-        active=_number(status, "active"),
-        ready=_number(status, "ready"),
-        succeeded=_number(status, "succeeded"),
-        failed=_number(status, "failed"),
+        gang=text(mapping(metadata, "labels"), JOB_LABEL) or text(metadata, "name"),
+        name=text(metadata, "name"),
+        created=text(metadata, "creationTimestamp"),
+        started=text(status, "startTime"),
+        ended=text(status, "completionTime") or text(end, "lastTransitionTime"),
+        wanted=number(spec, "parallelism"),
+        active=number(status, "active"),
+        ready=number(status, "ready"),
+        succeeded=number(status, "succeeded"),
+        failed=number(status, "failed"),
         suspended=spec.get("suspend") is True,
         leaving=bool(metadata.get("deletionTimestamp")),
-        end=_word(end, "type"),
-        why=": ".join(filter(None, (_word(end, "reason"), _word(end, "message")))),
-        image=_word(containers[0], "image") if containers else "",
-        spec=_asked(_map(metadata, "annotations").get(SPEC_ANNOTATION)),
+        end=text(end, "type"),
+        why=": ".join(filter(None, (text(end, "reason"), text(end, "message")))),
+        image=text(containers[0], "image") if containers else "",
+        spec=_asked(mapping(metadata, "annotations").get(SPEC_ANNOTATION)),
     )
 
 
-def pod(found: Mapping[str, Any]) -> KubePod:
+def pod(found: Object) -> KubePod:
     """Return what a pod says."""
-    metadata, spec, status = _map(found, "metadata"), _map(found, "spec"), _map(found, "status")
-    labels = _map(metadata, "labels")
-    states = _rows(status, "containerStatuses")
+    metadata, spec, status = mapping(found, "metadata"), mapping(found, "spec"), mapping(found, "status")
+    labels = mapping(metadata, "labels")
+    states = rows(status, "containerStatuses")
     own = states[0] if states else {}
-    ended = _map(_map(own, "state"), "terminated") or _map(_map(own, "lastState"), "terminated")
-    waiting = _word(_map(_map(own, "state"), "waiting"), "reason")
-    ready = any(each.get("type") == "Ready" and each.get("status") == "True" for each in _rows(status, "conditions"))
-    code, index = ended.get("exitCode"), _word(_map(metadata, "annotations"), INDEX_ANNOTATION)
-    containers = _rows(spec, "containers")
+    ended = mapping(own, "state", "terminated") or mapping(own, "lastState", "terminated")
+    waiting = text(mapping(own, "state", "waiting"), "reason")
+    ready = any(each.get("type") == "Ready" and each.get("status") == "True" for each in rows(status, "conditions"))
+    code, index = ended.get("exitCode"), objects.index(metadata)
+    containers = rows(spec, "containers")
     return KubePod(
-        name=_word(metadata, "name"),
+        name=text(metadata, "name"),
         role=PSERVER if PSERVERS_LABEL in labels else TRAINER,
-        rank=int(index) if index.isdecimal() and len(index) < 7 else -1,
-        phase=_word(status, "phase") or "Pending",
-        started=_word(status, "startTime"),
+        rank=-1 if index is None else index,
+        phase=text(status, "phase") or "Pending",
+        started=text(status, "startTime"),
         ready=ready,
         leaving=bool(metadata.get("deletionTimestamp")),
-        node=_word(spec, "nodeName"),
-        address=_word(status, "podIP"),
-        restarts=_number(own, "restartCount"),
+        node=text(spec, "nodeName"),
+        address=text(status, "podIP"),
+        restarts=number(own, "restartCount"),
         why=_why(status, own, ended),
         stuck=waiting in STUCK,
         code=code if isinstance(code, int) else None,
-        message=_word(ended, "message"),
-        container=_word(containers[0], "name") if containers else "",
-        begun=bool(_map(_map(own, "state"), "running") or ended),
-        over=_word(status, "phase") in ("Succeeded", "Failed"),
+        message=text(ended, "message"),
+        container=text(containers[0], "name") if containers else "",
+        begun=bool(mapping(own, "state", "running") or ended),
+        over=text(status, "phase") in ("Succeeded", "Failed"),
     )
 
 
@@ -153,44 +153,23 @@ def in_order(pods: Iterable[KubePod]) -> tuple[KubePod, ...]:
     return tuple(sorted(pods, key=lambda each: (each.role != TRAINER, each.rank, each.started, each.name)))
 
 
-def _why(status: Mapping[str, Any], own: Mapping[str, Any], ended: Mapping[str, Any]) -> str:
-    for condition in _rows(status, "conditions"):
+def _why(status: Object, own: Object, ended: Object) -> str:
+    for condition in rows(status, "conditions"):
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-            return f"no node takes it: {_word(condition, 'message')}"
-    waiting = _map(_map(own, "state"), "waiting")
-    if reason := _word(waiting, "reason"):
-        text = f"{STUCK[reason]} ({reason})" if reason in STUCK else reason
-        return ": ".join(filter(None, (text, _word(waiting, "message"))))
+            return f"no node takes it: {text(condition, 'message')}"
+    waiting = mapping(own, "state", "waiting")
+    if reason := text(waiting, "reason"):
+        told = f"{STUCK[reason]} ({reason})" if reason in STUCK else reason
+        return ": ".join(filter(None, (told, text(waiting, "message"))))
     code = ended.get("exitCode")
     if code is not None:
-        said = _word(ended, "reason")
+        said = text(ended, "reason")
         return f"ended with {code}" + (f" ({said})" if said not in ("", "Error", "Completed") else "")
-    return ": ".join(filter(None, (_word(status, "reason"), _word(status, "message"))))
+    return ": ".join(filter(None, (text(status, "reason"), text(status, "message"))))
 
 
-def _asked(text: object) -> Mapping[str, Any]:
-    try:
-        found = json.loads(text) if isinstance(text, str) and len(text) < 65536 else {}
-    except (ValueError, RecursionError):
-        return {"unreadable": True}
+def _asked(note: object) -> Object:
+    if not isinstance(note, str) or len(note) >= 65536:
+        return {}
+    found = objects.parsed(note)
     return found if isinstance(found, dict) else {"unreadable": True}
-
-
-def _map(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    found = value.get(key)
-    return found if isinstance(found, dict) else {}
-
-
-def _rows(value: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
-    found = value.get(key)
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
-
-
-def _word(value: Mapping[str, Any], key: str) -> str:
-    found = value.get(key)
-    return found if isinstance(found, str) else ""
-
-
-def _number(value: Mapping[str, Any], key: str) -> int:
-    found = value.get(key)
-    return found if isinstance(found, int) and not isinstance(found, bool) else 0

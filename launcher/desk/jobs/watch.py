@@ -1,17 +1,18 @@
-"""Objects of one kind under a selector, again whenever one changes: list, then watch from there."""
+"""The desk's watch of objects under a selector, and its retries: for a minute, while the API server is away."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from launcher.desk.errors import Refused, Unreachable
+from launcher.kube import kinds, refusals
 
 if TYPE_CHECKING:
     import tenacity
 
     from launcher.desk.jobs.api_calls import Api
+    from launcher.kube.watch import Patience
 
 Json = dict[str, Any]
 
@@ -22,66 +23,37 @@ def changes(
     api: Api, kind: str, selector: str, *, every: int = 5, tell: Callable[[str], None] = lambda _: None
 ) -> Iterator[tuple[Json, ...]]:
     """Yield the objects whenever one may have changed, and after so many seconds at the latest; without end."""
-    known: dict[str, Json] = {}
-    version = ""
-    while True:
-        version = version or patiently(tell)(_listed, api, kind, selector, known)
-        yield tuple(known.values())
-        begun = time.monotonic()
-        try:
-            for event in api.watch(kind, selector, version, every):
-                version = _entered(event, known)
-                if not version:
-                    break
-                yield tuple(known.values())
-        except Unreachable:
-            version = ""
-        except Refused as refused:
-            if refused.status != 410 and not passes(refused):
-                raise
-            version = ""
-        if not version or time.monotonic() - begun < 0.2:
-            time.sleep(1)  # a server that closes at once is not asked 1,000 times a second
+    from launcher.desk.jobs.api_calls import as_problems
+    from launcher.kube.watch import Watch
+
+    path = kinds.path(kind, api.namespace)
+    watch: Watch[Json] = Watch(
+        transport=api.transport, path=path, selector=selector, read=dict, seconds=every, resumes=False
+    )
+    with as_problems():
+        yield from watch.changes(_patience(tell))
 
 
 def passes(error: BaseException) -> bool:
-    """Return whether the same may go well soon: the API server is away, or has too much to do."""
-    busy = isinstance(error, Refused) and (error.status == 429 or error.status >= 500)
-    return busy or isinstance(error, Unreachable)
+    """Return whether trying again may help, for an error of the desk or of `kube`."""
+    mine = isinstance(error, Unreachable) or (isinstance(error, Refused) and refusals.busy(error.status))
+    return mine or refusals.passes(error)
 
 
 def patiently(tell: Callable[[str], None]) -> tenacity.Retrying:
     """Return what calls a function again while its error is one that passes, for a minute at most."""
-    import tenacity  # 20 ms, which help does without
-
-    def before_sleep(state: tenacity.RetryCallState) -> None:
-        if state.attempt_number == 1 and state.outcome:
-            tell(f"{state.outcome.exception()}; trying again for {PATIENCE:.0f} s")
-
-    return tenacity.Retrying(
-        retry=tenacity.retry_if_exception(passes),
-        stop=tenacity.stop_after_delay(PATIENCE),
-        wait=tenacity.wait_exponential(multiplier=0.2, max=5),
-        before_sleep=before_sleep,
-        reraise=True,
-    )
+    return _patience(tell).retrying()
 
 
-def _listed(api: Api, kind: str, selector: str, known: dict[str, Json]) -> str:
-    found = api.page(kind, selector)
-    known.clear()
-    known.update((each["metadata"]["name"], each) for each in found.get("items") or ())
-    return str(found["metadata"]["resourceVersion"])
+def _patience(tell: Callable[[str], None]) -> Patience:
+    import tenacity  # 0.1 s with the API, which help does without
 
+    from launcher.kube.watch import Patience
 
-def _entered(event: Json, known: dict[str, Json]) -> str:
-    """Enter an event, and return the version to go on from, nothing where that is forgotten."""
-    changed = event.get("object") or {}
-    metadata = changed.get("metadata") or {}
-    if event.get("type") == "ERROR":
-        return ""
-    if event.get("type") == "DELETED":
-        known.pop(metadata.get("name", ""), None)
-    elif event.get("type") in ("ADDED", "MODIFIED"):
-        known[metadata["name"]] = changed
-    return str(metadata.get("resourceVersion", ""))
+    def heed(error: BaseException, attempt: int) -> None:
+        if attempt == 1:
+            tell(f"{error}; trying again for {PATIENCE:.0f} s")
+
+    # Soon, and every 2 s at the latest: a desk is one client, and its user is waiting.
+    wait = tenacity.wait_exponential(multiplier=0.2, max=2)
+    return Patience(passes=passes, heed=heed, wait=wait, seconds=PATIENCE)

@@ -102,7 +102,7 @@ def _claim(api: Api, name: str) -> Finding:
     except Refused as refused:
         if refused.status != 404:
             raise
-        remedy = f"make it, or name another in the configuration: `kubectl get pvc -n {api.namespace}` lists them"
+        remedy = f"create it, or set another in the configuration: `kubectl get pvc -n {api.namespace}` lists them"
         return Finding(what="volume", good=False, sentence=f"no claim {name} is in {api.namespace}", remedy=remedy)
 
 

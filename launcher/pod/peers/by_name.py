@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from launcher.pod.log import Tell
-from launcher.pod.peers import machine
-from launcher.pod.peers.addresses import Answer, Resolve, lookups
+from launcher.pod.peers.addresses import Answer, Resolve, local, lookups
 from launcher.pod.peers.gather import Found, Rosters, gather
 from launcher.pod.peers.roster import Peer, Roster, Waiting, ordered
 from launcher.pod.settings.nouns import Role, Settings
@@ -51,7 +50,7 @@ def by_name(
     early: float = 0.0,
     over: threading.Event | None = None,
 ) -> Rosters:
-    """Yield the roster, or Waiting, at each change of where the names lead; nobody is asked `early` on."""
+    """Yield the roster, or Waiting, at each change of the addresses; the first lookup waits `early` seconds."""
 
     def settled(found: Mapping[str, Answer]) -> Found:
         return replace(_settle(places, found, settings.role, own), key=told_key(settings))
@@ -67,7 +66,7 @@ def by_name(
             {"names": look}, lambda known, _: known["names"], tell, seconds=settings.timing.join, over=over
         )
     finally:
-        seeking.set()  # what sleeps until somebody is sought must wake to see that it is over
+        seeking.set()  # the thread that sleeps until a peer is missing must wake and see that it is over
 
 
 def told_key(settings: Settings) -> str:
@@ -75,7 +74,7 @@ def told_key(settings: Settings) -> str:
     return "" if settings.role is Role.PSERVER else settings.job_uid
 
 
-def mine(told: str, here: Callable[[], frozenset[str]] = machine.addresses) -> Callable[[str], bool]:
+def mine(told: str, here: Callable[[], frozenset[str]] = local) -> Callable[[str], bool]:
     """Return the test for this pod's own address: POD_IP where it is told, else any that this machine has."""
     if told:
         return lambda address: address == told
@@ -108,7 +107,7 @@ def _look(
         else:
             over.wait(every)
         met = met or isinstance(state, Roster)
-        # A name may lead to a pod that is gone: who is sought after the start may be behind any of them.
+        # A name may lead to a pod that is gone: a peer that is missing after the start may be behind any of them.
         due = names if met and seeking.is_set() else _missing(places, answers) or names
 
 
@@ -170,7 +169,7 @@ def _shared(peers: tuple[Peer, ...]) -> str:
     for address, times in Counter(peer.address for peer in peers).items():
         if times > 1:
             names = " and ".join(peer.name for peer in peers if peer.address == address)
-            return f"{names} are one address, {address}: expected an address for each peer"
+            return f"{names} have the same address, {address}: expected an address for each peer"
     return ""
 
 

@@ -16,7 +16,7 @@ from launcher.pod.settings.nouns import PeersFrom, Settings
 def rosters(
     settings: Settings, tell: Tell, seeking: threading.Event, *, clock: Callable[[], float] = time.monotonic
 ) -> Rosters:
-    """Yield the complete roster, or for whom it waits, at each change; it begins with the first that is asked for.
+    """Yield the complete roster, or who is missing, at each change.
 
     Until the first roster the join deadline holds and the wait is told; after it nothing is told or raised.
     Names are looked up again only while `seeking` is set. A gang of one is yielded once, and that is the end.

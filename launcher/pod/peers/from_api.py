@@ -6,24 +6,116 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote
 
-from launcher.contract import NODES_LABEL, PSERVERS_LABEL, TRAINERS_LABEL
-from launcher.kube import pod_json
-from launcher.kube.account import DIRECTORY, Account, Trouble
-from launcher.kube.transport import Api, Limits
-from launcher.kube.watch import pods
+import tenacity
+
+from launcher.contract import NAME, NODES_LABEL, PSERVERS_LABEL, TRAINERS_LABEL
+from launcher.kube import kinds, pod_json, rbac
+from launcher.kube.account import DIRECTORY, Account
+from launcher.kube.pod_json import Seen
+from launcher.kube.refusals import KubeError, Refused, Unreachable, Unusable
+from launcher.kube.transport import Transport
+from launcher.kube.watch import Patience, Watch
 from launcher.pod.log import Tell
-from launcher.pod.outcome import ApiError, SettingsError
-from launcher.pod.peers import machine
+from launcher.pod.outcome import ApiError, Revoked, SettingsError
+from launcher.pod.peers.addresses import local
 from launcher.pod.peers.gather import Found, Rosters, gather
-from launcher.pod.peers.pod_state import Group, Seen
+from launcher.pod.peers.pod_state import Group
 from launcher.pod.peers.roster import own_pod, settle
 from launcher.pod.peers.sources import Source
 from launcher.pod.settings.nouns import Role, Settings
 
-LIMITS = Limits()
+# Nothing in such a request can get better by itself.
+HOPELESS = frozenset({400, 403, 405, 406, 415, 422})
+
+# Half of each wait is fixed and half is luck: 0.1 to 0.2 s at first, 5 to 10 s at last. So many pods that lose
+# the API together come back apart, and a server that fails at once is asked 8 times in 20 s, not 50,000.
+BACK_OFF = tenacity.wait_exponential(multiplier=0.1, max=5) + tenacity.wait_random_exponential(multiplier=0.1, max=5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiLimits:
+    """Seconds: to connect, of silence on a connection, after which the server is to end a watch by itself, and
+    after which a refusal is tried again while the gang runs.
+
+    The silence that is borne is longer than a healthy watch lasts, so that a dead connection is noticed in a
+    minute even where something on the way answers the kernel's keep-alive probes.
+    """
+
+    connect: float = 5.0
+    silence: float = 55.0
+    watch: int = 45
+    again: float = 10.0
+
+
+LIMITS = ApiLimits()
+
+
+class PodApi:
+    """The pods of the job's namespace, as this pod's account sees them."""
+
+    def __init__(self, directory: Path, environ: Mapping[str, str], namespace: str, limits: ApiLimits) -> None:
+        """Read the account in a directory; nothing is sent yet."""
+        try:
+            self.account = Account.read(directory, environ)
+            self.transport = Transport(
+                self.account.configuration, agent=NAME, connect=limits.connect, silence=limits.silence,
+                environ=environ,
+            )  # fmt: skip
+        except Unusable as error:
+            raise ApiError(
+                f"{error} Expected a service account in {directory}: set automountServiceAccountToken: true, "
+                "or LAUNCHER_PEERS=dns:NAME, which needs none"
+            ) from error
+        self.namespace = namespace or _namespace(self.account)
+        self.limits = limits
+
+    def pods(
+        self, selector: str, stop: threading.Event, trouble: Callable[[str], None]
+    ) -> Iterator[tuple[Seen, ...]]:
+        """Yield all pods under a selector, and again whenever one may have changed, until told to stop."""
+        path = kinds.path("Pod", self.namespace)
+        watch = Watch(
+            transport=self.transport, path=path, selector=selector, read=pod_json.seen, seconds=self.limits.watch
+        )
+
+        def heed(error: BaseException, _attempt: int) -> None:
+            if isinstance(error, Refused) and error.status == 401:
+                with suppress(Unusable):  # the next request meets it again, and says so
+                    self.account.reload()
+            trouble(str(error))
+
+        with self._as_api_errors():
+            yield from watch.changes(Patience(passes=_passes, heed=heed, wait=BACK_OFF, stop=stop))
+
+    def check_label(self, group: Group, own: str) -> None:
+        """Refuse to wait for the pods of another job than this pod's own."""
+        try:
+            pod = self.transport.document("GET", kinds.path("Pod", self.namespace, own))
+        except KubeError:
+            return  # no pod of this name, as under hostNetwork; what is wrong with the API the watch will say
+        name, _, value = group.selector.partition("=")
+        label = pod_json.label(pod, name)
+        if label != value:
+            said = f"the label {name}={label}" if label is not None else f"no label {name}"
+            variable = "JOB_NAME" if group.role is Role.NODE else "LAUNCHER_GANG"
+            raise SettingsError([f"{variable}={value!r}: expected the job of this pod, {own}, which has {said}"])
+
+    @contextmanager
+    def _as_api_errors(self) -> Iterator[None]:
+        """Turn the API's errors into those with the pod's exit code."""
+        try:
+            yield
+        except Refused as refused:
+            if refused.status != 403:
+                raise ApiError(str(refused)) from refused
+            kind = Revoked if refused.before else ApiError
+            raise kind(rbac.missing(refused.message, self.namespace)) from refused
+        except KubeError as error:
+            raise ApiError(str(error)) from error
 
 
 def rosters(
@@ -34,12 +126,12 @@ def rosters(
     account: Path = DIRECTORY,
     environ: Mapping[str, str] = os.environ,
     hostname: Callable[[], str] = socket.gethostname,
-    addresses: Callable[[], frozenset[str]] = machine.addresses,
-    limits: Limits = LIMITS,
+    addresses: Callable[[], frozenset[str]] = local,
+    limits: ApiLimits = LIMITS,
     over: threading.Event | None = None,
 ) -> Rosters:
-    """Yield the roster whenever the API shows every expected pod running, else for whom it waits."""
-    api = Api.of(Account.read(account, environ), settings.namespace, limits)
+    """Yield the roster whenever the API shows every expected pod running, else who is missing."""
+    api = PodApi(account, environ, settings.namespace, limits)
     groups = wanted(settings)
     name = hostname()
     mine = frozenset({settings.address}) if settings.address else addresses()
@@ -61,7 +153,7 @@ def rosters(
             sources, fold, tell, seconds=settings.timing.join, deaf=ApiError, again=limits.again, over=over
         )
     finally:
-        api.hang_up()
+        api.transport.hang_up()
 
 
 def wanted(settings: Settings) -> dict[Role, Group]:
@@ -80,24 +172,23 @@ def _group(role: Role, selector: str, expected: int, counted_by: str) -> Group:
 
 
 def _watched(
-    api: Api, group: Group, own: str, over: threading.Event, trouble: Callable[[str], None]
+    api: PodApi, group: Group, own: str, over: threading.Event, trouble: Callable[[str], None]
 ) -> Iterator[tuple[Seen, ...]]:
-    for seen in pods(api, group.selector, over, trouble):
+    for seen in api.pods(group.selector, over, trouble):
         if own and all(pod.name != own for pod in seen):
-            _check_label(api, group, own)
+            api.check_label(group, own)
         own = ""
         yield seen
 
 
-def _check_label(api: Api, group: Group, own: str) -> None:
-    """Refuse to wait for ever for the pods of another job than this pod's own."""
+def _namespace(account: Account) -> str:
     try:
-        pod = api.document(f"{api.pods_path}/{quote(own, safe='')}", {})
-    except (Trouble, ApiError):
-        return  # no pod of this name, as under hostNetwork; what is wrong with the API the watch will say
-    name, _, value = group.selector.partition("=")
-    label = pod_json.label(pod, name)
-    if label != value:
-        said = f"the label {name}={label}" if label is not None else f"no label {name}"
-        variable = "JOB_NAME" if group.role is Role.NODE else "LAUNCHER_GANG"
-        raise SettingsError([f"{variable}={value!r}: expected the job of this pod, {own}, which has {said}"])
+        return account.namespace()
+    except Unusable as error:
+        raise SettingsError([f"JOB_NAMESPACE is not set, and {error}: set JOB_NAMESPACE"]) from error
+
+
+def _passes(error: BaseException) -> bool:
+    """Return whether trying again may help, also with a token: the kubelet takes a minute to renew it."""
+    refused = isinstance(error, Refused) and error.status not in HOPELESS
+    return refused or isinstance(error, (Unreachable, Unusable))

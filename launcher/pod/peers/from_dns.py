@@ -12,15 +12,14 @@ from collections.abc import Callable
 from launcher.contract import job_of
 from launcher.pod.log import Tell
 from launcher.pod.outcome import SettingsError
-from launcher.pod.peers import machine
-from launcher.pod.peers.addresses import Resolve
+from launcher.pod.peers.addresses import Resolve, local
 from launcher.pod.peers.by_name import EVERY, Place, by_name, mine
 from launcher.pod.peers.gather import Rosters
 from launcher.pod.peers.roster import Peer, Waiting
 from launcher.pod.settings.nouns import Role, Settings
 
-# A pod's name comes to be a second or so after its start. Whoever asks before is told that there is none, and a
-# cluster's DNS remembers that for up to 30 s, for all who ask later.
+# A pod's name exists about a second after its start. An earlier lookup finds none, and a cluster's DNS remembers
+# that for up to 30 s and for all pods.
 EARLY = 2 * EVERY
 
 
@@ -30,12 +29,12 @@ def rosters(
     seeking: threading.Event,
     *,
     resolve: Resolve = socket.getaddrinfo,
-    addresses: Callable[[], frozenset[str]] = machine.addresses,
+    addresses: Callable[[], frozenset[str]] = local,
     every: float = EVERY,
     early: float = EARLY,
     over: threading.Event | None = None,
 ) -> Rosters:
-    """Yield the roster whenever DNS shows exactly the expected number of peers, else for whom it waits."""
+    """Yield the roster whenever DNS shows exactly the expected number of peers, else who is missing."""
     places = _places(settings)
     is_mine = mine(settings.address, addresses)
 
@@ -73,11 +72,13 @@ def _place(settings: Settings, role: Role, name: str, job: str, expected: int) -
 
 def _by_index(peer: Peer, is_mine: Callable[[str], bool]) -> Peer | Waiting:
     # A name may lead for up to 30 s to the pod that this one replaces.
-    return peer if is_mine(peer.address) else Waiting(reason=f"{peer.name} is {peer.address}, not yet this pod")
+    return (
+        peer if is_mine(peer.address) else Waiting(reason=f"{peer.name} leads to {peer.address}, not yet to this pod")
+    )
 
 
 def _by_address(place: Place, here: list[Peer]) -> Peer | Waiting:
     if len(here) > 1:
         both = " and ".join(peer.address for peer in here)
-        raise SettingsError([f"{both} of {place.names[0]} are both this pod's: expected POD_IP to say which it is"])
-    return here[0] if here else Waiting(reason=f"no address of {place.names[0]} is this pod's own")
+        raise SettingsError([f"{both} of {place.names[0]} are both this pod's: set POD_IP to one of them"])
+    return here[0] if here else Waiting(reason=f"none of the addresses of {place.names[0]} is this pod's")

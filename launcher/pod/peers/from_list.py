@@ -8,8 +8,7 @@ from collections.abc import Callable
 
 from launcher.pod.log import Tell
 from launcher.pod.outcome import SettingsError
-from launcher.pod.peers import machine
-from launcher.pod.peers.addresses import Resolve
+from launcher.pod.peers.addresses import Resolve, local
 from launcher.pod.peers.by_name import EVERY, Place, by_name, mine, told_key
 from launcher.pod.peers.gather import Rosters
 from launcher.pod.peers.roster import Peer, Roster
@@ -22,7 +21,7 @@ def rosters(
     seeking: threading.Event,
     *,
     resolve: Resolve = socket.getaddrinfo,
-    addresses: Callable[[], frozenset[str]] = machine.addresses,
+    addresses: Callable[[], frozenset[str]] = local,
     every: float = EVERY,
     over: threading.Event | None = None,
 ) -> Rosters:
@@ -53,8 +52,10 @@ def _own(settings: Settings, here: list[Peer]) -> Peer:
     if len(here) > 1:
         both = " and ".join(peer.address for peer in here)
         raise SettingsError(
-            [f"POD_IP is not set: expected it, since {both} in LAUNCHER_PEERS are both this machine's"]
+            [f"POD_IP is not set: {both} in LAUNCHER_PEERS are both this machine's, set POD_IP to one of them"]
         )
     if settings.address:
         raise SettingsError([f"POD_IP={settings.address!r}: expected one of the addresses in LAUNCHER_PEERS"])
-    raise SettingsError(["LAUNCHER_PEERS: expected one of this machine's addresses in it, or POD_IP to say which"])
+    raise SettingsError(
+        ["LAUNCHER_PEERS has no address of this machine: add one, or set POD_IP to the one that is this pod's"]
+    )

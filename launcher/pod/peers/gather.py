@@ -1,7 +1,7 @@
 """Makes rosters of what several sources tell, for life: one fold over all.
 
-Until the first roster there is a deadline, what goes wrong ends it, and for whom it waits is told once per change.
-After it nothing ends it: a gang that runs is not disturbed because nobody can be seen.
+Until the first roster there is a deadline, an error ends it, and who is missing is told once per change.
+After it nothing ends it: a gang that runs is not disturbed because the sources fail.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ def _join(
             yield found
         said = found
     raise (JoinError if ears.all_known and not (ears.troubles or ears.broken) else deaf)(
-        f"the peers did not come within {seconds:g} s (LAUNCHER_JOIN_TIMEOUT): "
-        + (said.reason or "nothing at all was heard of them")
+        f"the peers were not found within {seconds:g} s (LAUNCHER_JOIN_TIMEOUT): "
+        + (said.reason or "nothing was learned about them")
     )
 
 
@@ -105,7 +105,7 @@ def _next(ears: Ears[State], fold: Fold[State], key: str) -> Found:
         found = fold(ears.known, key)
     except LauncherError as error:
         return Waiting(reason=str(error), key=key)
-    # Who was last seen complete stays so. Who is not may stay so for ever, and must be able to say why.
+    # A roster that was complete stays so. One that is not may stay so without end, and must say why.
     if ears.broken and isinstance(found, Waiting):
         why = {str(error) or type(error).__name__ for error in ears.broken.values()}
         return replace(found, reason="; ".join(sorted(why)))

@@ -1,4 +1,4 @@
-"""One pod as it was last seen, the group that it is looked for in, and what is said of a group that is not complete.
+"""The group that pods are looked for in, and what is said of one that is not complete.
 
 No I/O here. A sentence changes only when something did, since it is told once per change.
 """
@@ -7,37 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from launcher.pod.settings.nouns import Role
 
+if TYPE_CHECKING:
+    from launcher.kube.pod_json import Seen
+
 SHOWN = 5  # of many that are waited for
 KIND = {Role.NODE: "pods", Role.PSERVER: "pservers", Role.TRAINER: "trainers"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """One pod as it was last seen."""
-
-    name: str
-    uid: str
-    phase: str
-    address: str = ""
-    leaving: bool = False
-    owner: str = ""
-    created: str = ""
-    hostname: str = ""
-    index: int | None = None
-    why: str = ""
-
-    @property
-    def live(self) -> bool:
-        """Whether the pod can be a peer: running, reachable, not on its way out."""
-        return self.phase == "Running" and bool(self.address) and not self.leaving
-
-    @property
-    def over(self) -> bool:
-        """Whether nothing more is to come from the pod."""
-        return self.leaving or self.phase in ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,10 +57,10 @@ def missing(group: Group, ours: Collection[Seen], *, others: int) -> str:
     if here < group.expected:
         why.append(f"{here} pods exist, {group.expected} expected by {group.counted_by}")
     if others:
-        why.append(f"{others} more have the label and are another Job's")
+        why.append(f"{others} more with this label belong to another Job")
     return f"{count}: " + "; ".join(why)
 
 
 def _why(pod: Seen) -> str:
     state = pod.why or "is " + pod.phase
-    return f"does not count any more ({state})" if pod.over else state
+    return f"no longer counts ({state})" if pod.over else state

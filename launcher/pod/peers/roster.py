@@ -10,10 +10,14 @@ import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from launcher.pod.outcome import SettingsError
-from launcher.pod.peers.pod_state import Group, Seen, missing, newest_owner
+from launcher.pod.peers.pod_state import Group, missing, newest_owner
 from launcher.pod.settings.nouns import Role
+
+if TYPE_CHECKING:
+    from launcher.kube.pod_json import Seen
 
 HOSTNAME_LIMIT = 63  # a longer pod name is cut to this where it becomes the host's
 
@@ -70,7 +74,7 @@ class Roster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """Not complete: for whom it waits, and why, in a sentence that changes only when something did.
+    """Not complete: who is missing and why, in a sentence that changes only when something did.
 
     The key is the roster's, as soon as it is known. `succeeded` says that a pod of the trainers' Job ended with
     success: a launcher leaves with 0 only by a verdict of success, so that the training is over.
@@ -114,7 +118,7 @@ def settle(
     job_uid: str,
     before: str = "",
 ) -> Roster | Waiting:
-    """Return the roster when every group is complete, else for whom to wait and why.
+    """Return the roster when every group is complete, else who is missing and why.
 
     `before` is the key as it was known before: the trainers' Job stays known after its last live pod.
     """
@@ -132,12 +136,12 @@ def settle(
     return replace(found, key=key, succeeded=any(pod.phase == "Succeeded" for pod in ours[trainers]))
 
 
-_APART = "expected one pod to a node (a hostPort, or anti-affinity), or no hostNetwork"
+_APART = "expected one pod on each node (a hostPort, or anti-affinity), or no hostNetwork"
 
 
 def _orphaned(me: Seen, job_uid: str) -> Waiting | None:
     if not (job_uid or me.owner):
-        return Waiting(reason=f"this pod ({me.name}) has no controller: expected it to be made by a Job")
+        return Waiting(reason=f"this pod ({me.name}) has no controller: expected a Job that owns it")
     if job_uid and me.owner and job_uid != me.owner:
         problem = f"LAUNCHER_JOB_UID={job_uid!r}: expected this pod's Job, {me.owner} (not the pod's own UID)"
         raise SettingsError([problem])

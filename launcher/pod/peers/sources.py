@@ -1,4 +1,4 @@
-"""What several sources say, each on a thread of its own, heard on one."""
+"""Several sources, each read on a thread of its own, and collected on one."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ News = Heard[State] | Trouble | Broken | Ended
 
 @dataclass(slots=True)
 class Ears(Generic[State]):
-    """All that the sources said so far; whoever gave up begins anew after `again` seconds at most."""
+    """All that the sources said so far; a source that gave up begins anew after `again` seconds at most."""
 
     sources: Mapping[str, Source[State]]
     over: threading.Event

@@ -1,4 +1,4 @@
-"""Looks out for the peers on a thread of its own, for life: the latest roster, or for whom the wait is."""
+"""Follows the peers on a thread of its own, for life: the latest roster, or who is missing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class PeerWatch:
         """Begin to look."""
         self.latest: Roster | Waiting | None = None
         self.broken: BaseException | None = None
-        self.seeking = threading.Event()  # set while somebody is missed: names are looked up again
+        self.seeking = threading.Event()  # set while a peer is missing: names are looked up again
         self._nudge = nudge
         threading.Thread(target=self._look, args=(settings, tell), name="peer watch", daemon=True).start()
 

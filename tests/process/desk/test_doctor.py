@@ -59,13 +59,14 @@ def test_two_pods_tell_what_they_see(plane: ControlPlane, me: User, node: Node, 
     assert said.code == 1
     for line in (
         "ok    image   repo/paddle:2.6.2 can be pulled and has the launcher",
-        "ok    volume  a pod can write, create exclusively and rename on it",
-        f"ok    volume  two pods of one node, {node.name}, where both came to be, have the same: seen after 0.",
+        "ok    volume  a pod can write, create exclusively and rename files on it",
+        f"ok    volume  two pods on one node, {node.name}, where both were started, share the volume: a file was "
+        "seen after 0.",
         "FAIL  shards  /pfs/datacenter1/home/me/jobs/my-job/<rank>/data: missing 1; there are 2 for 2 trainers",
     ):
         assert line in said.out, said.out + said.err
     assert re.search(r"(ok|FAIL) +shm +a pod.* \d+ MiB", said.out)
-    assert re.search(r"FAIL  dns     in a pod the headless name paddlectl-doctor-\w{8} stands for nothing", said.out)
+    assert re.search(r"FAIL  dns     in a pod the headless name paddlectl-doctor-\w{8} has no address", said.out)
     of_doctor = [each for each in node.specs if "affinity" in each]
     assert len(of_doctor) == 2
     assert all(each["volumes"][0]["persistentVolumeClaim"] == {"claimName": "mfs"} for each in of_doctor)
@@ -96,8 +97,8 @@ def test_a_desk_that_is_killed_leaves_nothing_on_the_volume(
 @pytest.mark.parametrize(
     ("become", "told", "remedy"),
     [
-        (PULLING, "its image cannot be pulled (ErrImagePull): no such image", "is repo/paddle:2.6.2 its name?"),
-        (STARTING, "has no /opt/launcher of this version: ", "build it as docker/README.md says"),
+        (PULLING, "its image cannot be pulled (ErrImagePull): no such image", "check the name repo/paddle:2.6.2;"),
+        (STARTING, "has no /opt/launcher of this version: ", "build it as described in docker/README.md"),
     ],
 )
 def test_an_image_that_does_not_serve_is_told(
@@ -118,7 +119,7 @@ def test_without_the_right_to_exec_it_is_told(plane: ControlPlane, me: User, vol
     plane.change(role, {"rules": rules})
     said = me("doctor")
     assert re.search(r"FAIL  rights  missing in .*: get pods/exec, create pods/exec\n", said.out)
-    assert re.search(r'ok    pods    not looked at: from within one: .*"pods/exec"', said.out), said.out
+    assert re.search(r'ok    pods    not checked: inside a pod: .*"pods/exec"', said.out), said.out
     nothing_is_left(plane, me, volume)
 
 
@@ -126,8 +127,8 @@ def test_without_an_image_it_looks_from_outside_alone(plane: ControlPlane, me: U
     said = me("doctor", *me.without("image"))
     assert said.code == 1
     assert "FAIL  volume  the claim mfs is Pending, not Bound" in said.out
-    assert "ok    pods    the namespace takes pods as ours are" in said.out
-    assert "ok    image   not looked at from within a pod: datacenter1 has no `image:`" in said.out
+    assert "ok    pods    the namespace admits the pods of jobs" in said.out
+    assert "ok    image   not checked from inside a pod: datacenter1 has no `image:`" in said.out
     assert plane.items(me.namespace, "Pod") == []
     plane.delete(me.namespace, "RoleBinding", "paddlectl")
     assert re.search(r"FAIL  rights  missing in .*: get jobs, ", me("doctor", *me.without("image")).out)

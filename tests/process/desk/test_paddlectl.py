@@ -224,7 +224,7 @@ def test_a_dry_run_shows_what_would_be_sent_and_sends_nothing(plane: ControlPlan
     nobody = User(home=tmp_path / "empty")
     unchecked = nobody(*SUBMIT[:-1], "-image", "repo/paddle:2.6.2", "--dry-run")
     assert unchecked.code == 0
-    assert "not checked by a cluster: no cluster is known" in unchecked.err
+    assert "not checked by a cluster: no cluster is configured" in unchecked.err
     assert unchecked.out.count("\nkind: Job\n") == 2
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
@@ -82,20 +85,24 @@ def following(api: object) -> Following:
 class Broken:
     """An API with one running pod, or with none that can be understood."""
 
+    host, namespace, silence = "h", "n", 60.0
+
     def __init__(self, *, listed: bool) -> None:
         self.known = listed
+        self.transport = self
 
-    def page(self, *_: object) -> dict[str, Any]:
+    def document(self, *_: object, **__: object) -> bytes:
         if not self.known:
             raise RuntimeError("not expected")
         pod = {
             "metadata": {"name": "p"},
             "status": {"containerStatuses": [{"state": {"running": {"startedAt": "now"}}}]},
         }
-        return {"metadata": {"resourceVersion": "1"}, "items": [pod]}
+        return json.dumps({"metadata": {"resourceVersion": "1"}, "items": [pod]}).encode()
 
-    def watch(self, *_: object) -> list[dict[str, Any]]:
-        return []
+    @contextmanager
+    def stream(self, *_: object, **__: object) -> Iterator[Callable[[], bytes]]:
+        yield lambda: b""
 
     def log(self, *_: object) -> list[bytes]:
         raise RuntimeError("not expected")
@@ -118,5 +125,5 @@ def test_a_proxy_that_is_no_address_is_told(tmp_path: Path, proxy: str) -> None:
     said = me("get", "jobs", HTTPS_PROXY=proxy)
     assert (said.code, said.out) == (1, "")
     assert said.err == (
-        "paddlectl: HTTPS_PROXY: expected a proxy's address with its scheme, such as http://proxy.example.com:3128\n"
+        "paddlectl: HTTPS_PROXY: expected the address of a proxy with its scheme, such as http://proxy.example.com:3128\n"
     )

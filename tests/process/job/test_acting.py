@@ -106,14 +106,14 @@ VERBS: dict[str, Callable[[job.PaddleJob], object]] = {
 @pytest.mark.usefixtures("nowhere")
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_is_the_desks_and_what_it_cannot_is_a_sentence(verb: str) -> None:
-    with pytest.raises(job.JobError, match="no cluster is known"):
+    with pytest.raises(job.JobError, match="no cluster is configured"):
         VERBS[verb](A_JOB)
 
 
 @pytest.mark.usefixtures("nowhere", "own")
 @pytest.mark.parametrize(("verb", "options"), [("submit", {"replace": True}), ("status", {}), ("logs", {"since": 5})])
 def test_a_verb_in_the_launchers_own_python_is_the_desks_too(verb: str, options: dict[str, object]) -> None:
-    with pytest.raises(job.JobError, match="no cluster is known"):
+    with pytest.raises(job.JobError, match="no cluster is configured"):
         acting.act(verb, A_JOB, own=sys.executable, **options)
 
 

@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launcher.contract import INDEX_ANNOTATION
-from launcher.kube import pod_json, rbac
-from launcher.kube.transport import Gone
-from launcher.kube.watch import lines
+from launcher.kube import objects, pod_json, rbac
+from launcher.kube.pod_json import Seen
+from launcher.kube.watch import Gone, lines
 from launcher.pod.outcome import TERMINATION_LIMIT
-from launcher.pod.peers.pod_state import Seen
 from tests.support.pods import UID, pod, unschedulable, waiting
 
 
@@ -63,22 +62,22 @@ WHY = {
     "scheduled": ({"conditions": [{"type": "PodScheduled", "status": "True"}]}, ""),
     "image": (
         waiting("ImagePullBackOff", "Back-off"),
-        "has its container trainer waiting: ImagePullBackOff: Back-off",
+        "waits for its container trainer: ImagePullBackOff: Back-off",
     ),
-    "creating": (waiting("ContainerCreating"), "has its container trainer waiting: ContainerCreating"),
+    "creating": (waiting("ContainerCreating"), "waits for its container trainer: ContainerCreating"),
     "killed": (
         state(terminated={"exitCode": 137, "reason": "OOMKilled"}),
-        "has its container trainer ended with code 137: OOMKilled",
+        "lost its container trainer with code 137: OOMKilled",
     ),
     "ended well": (state(terminated={"exitCode": 0}), ""),
     "running": (state(running={"startedAt": "2026-11-18T07:00:00Z"}), ""),
     "init": (
         {"initContainerStatuses": [{"name": "fetch", "state": {"running": {}}}], **waiting("PodInitializing")},
-        "is still in its init container fetch",
+        "is still running its init container fetch",
     ),
     "init waits": (
         {"initContainerStatuses": [{"name": "fetch", "state": {"waiting": {"reason": "ErrImagePull"}}}]},
-        "has its init container fetch waiting: ErrImagePull",
+        "waits for its init container fetch: ErrImagePull",
     ),
     "init ended": (
         {"initContainerStatuses": [{"name": "fetch", "state": {"terminated": {"exitCode": 0}}}]},
@@ -106,20 +105,20 @@ def test_a_dying_pod_that_ran_out_of_memory_says_that() -> None:
         for code, why in ((137, "OOMKilled"), (143, "Error"))
     }
     said = [pod_json.seen(pod("a", "10.0.0.9", leaving=True, status=ended[code])).why for code in (137, 143)]
-    assert said == ["has its container trainer ended with code 137: OOMKilled", "is being deleted"]
+    assert said == ["lost its container trainer with code 137: OOMKilled", "is being deleted"]
 
 
 def test_a_message_is_one_bounded_printable_line() -> None:
-    said = pod_json.sentence("a\n b\x00\ud800" + "c" * 1000)
+    said = objects.sentence("a\n b\x00\ud800" + "c" * 1000)
     assert said.startswith("a b??c")
     assert said.endswith("...")
-    assert len(said) == pod_json.SENTENCE_LIMIT
-    assert pod_json.sentence(7) == ""
+    assert len(said) == objects.SENTENCE_LIMIT
+    assert objects.sentence(7) == ""
 
 
 def test_a_list_is_its_items_and_its_version() -> None:
     text = json.dumps({"metadata": {"resourceVersion": "7"}, "items": [pod("a"), 3]}).encode()
-    found = pod_json.listed(text)
+    found = objects.listed(text)
     assert found is not None
     assert (len(found[0]), found[1]) == (1, "7")
 
@@ -129,20 +128,20 @@ def test_a_list_is_its_items_and_its_version() -> None:
     [b"", b"[]", b"{", b'{"items": []}', b'{"metadata": {"resourceVersion": "7"}}', b"\xff", b"[" * 100_000],
 )
 def test_what_is_no_list_is_none(text: bytes) -> None:
-    assert pod_json.listed(text) is None
+    assert objects.listed(text) is None
 
 
 def test_a_line_is_a_change_or_none() -> None:
     body = {"metadata": {"name": "a", "resourceVersion": "7"}}
-    change = pod_json.changed(json.dumps({"type": "ADDED", "object": body}).encode())
-    assert change == pod_json.Change(kind="ADDED", pod=body, version="7")
-    assert pod_json.changed(b'{"object": {}}') is None
-    assert pod_json.changed(b"half a li") is None
+    change = objects.changed(json.dumps({"type": "ADDED", "object": body}).encode())
+    assert change == objects.Change(kind="ADDED", found=body, version="7")
+    assert objects.changed(b'{"object": {}}') is None
+    assert objects.changed(b"half a li") is None
 
 
 def test_a_refusal_says_its_message_or_else_its_text() -> None:
-    assert pod_json.message(b'{"message": "pods is forbidden"}') == "pods is forbidden"
-    assert pod_json.message(b"<html>bad\ngateway") == "<html>bad gateway"
+    assert objects.message(b'{"message": "pods is forbidden"}') == "pods is forbidden"
+    assert objects.message(b"<html>bad\ngateway") == "<html>bad gateway"
 
 
 def test_a_label_is_text_or_none() -> None:
@@ -199,9 +198,9 @@ def test_no_json_raises_or_makes_a_peer_without_an_owner(value: object) -> None:
 
 @given(st.one_of(st.binary(), st.one_of(anything, likely).map(lambda value: json.dumps(value).encode())))
 def test_no_bytes_raise(text: bytes) -> None:
-    pod_json.listed(text)
-    pod_json.changed(text)
-    pod_json.message(text)
+    objects.listed(text)
+    objects.changed(text)
+    objects.message(text)
     pod_json.label(text, "job-name")
 
 

@@ -16,10 +16,11 @@ import pytest
 import trustme
 
 from launcher.kube.account import Account
-from launcher.kube.transport import Api, Limits
-from launcher.kube.watch import LINE_LIMIT, pods
+from launcher.kube.transport import bearer
+from launcher.kube.watch import LINE_LIMIT
 from launcher.pod.outcome import TERMINATION_LIMIT, ApiError, JoinError, SettingsError
 from launcher.pod.peers import from_api
+from launcher.pod.peers.from_api import ApiLimits, PodApi
 from launcher.pod.peers.gather import Rosters
 from launcher.pod.peers.roster import Roster, Waiting
 from launcher.pod.settings.nouns import Settings
@@ -47,7 +48,7 @@ class Meeting(Looking):
 
     given: Settings
     hostname: str
-    limits: Limits
+    limits: ApiLimits
     account: Path
     environ: dict[str, str]
 
@@ -68,6 +69,11 @@ class Meeting(Looking):
 Meet = Callable[..., Meeting]
 
 
+def named(api: ApiServer) -> str:
+    """Return what sentences call this server."""
+    return f"the Kubernetes API at https://127.0.0.1:{api.port}"
+
+
 def watchers() -> list[threading.Thread]:
     """Return the threads that still follow a selector."""
     return [each for each in threading.enumerate() if each.name in ("peers node", "peers pserver", "peers trainer")]
@@ -80,7 +86,7 @@ def meet(api: ApiServer, ca: trustme.CA, tmp_path: Path) -> Iterator[Meet]:
 
     def begin(
         hostname: str = f"{JOB}-0",
-        limits: Limits | None = None,
+        limits: ApiLimits | None = None,
         given: Settings | None = None,
         port: int = api.port,
         *,
@@ -91,7 +97,7 @@ def meet(api: ApiServer, ca: trustme.CA, tmp_path: Path) -> Iterator[Meet]:
             for_life=for_life,
             given=given or settings(),
             hostname=hostname,
-            limits=limits or Limits(),
+            limits=limits or ApiLimits(),
             account=tmp_path,
             environ={**environ, "KUBERNETES_SERVICE_PORT": str(port)},
         )
@@ -125,7 +131,7 @@ def test_a_peer_that_comes_later_completes_the_roster_within_a_tenth_of_a_second
     meeting.waits_for("2 of 3 pods are running: 2 pods exist, 3 expected by CONF_PADDLE_GRADIENT_NUM")
     wait_until(lambda: api.asked("watch"))
     api.put(pod(f"{JOB}-2", phase="Pending", status=waiting("ImagePullBackOff", "no such image")))
-    meeting.waits_for(f"{JOB}-2 has its container trainer waiting: ImagePullBackOff: no such image")
+    meeting.waits_for(f"{JOB}-2 waits for its container trainer: ImagePullBackOff: no such image")
     began = time.monotonic()
     api.put(THREE[2])
     meeting.roster()
@@ -217,7 +223,7 @@ def test_the_deadline_says_who_is_missing_and_why(api: ApiServer, meet: Meet) ->
     assert isinstance(error, JoinError)
     assert error.code == 75
     assert str(error) == (
-        "the peers did not come within 0.5 s (LAUNCHER_JOIN_TIMEOUT): 2 of 3 pods are running: "
+        "the peers were not found within 0.5 s (LAUNCHER_JOIN_TIMEOUT): 2 of 3 pods are running: "
         f"{JOB}-2 is not scheduled: Unschedulable: 0/2 nodes are available"
     )
 
@@ -274,7 +280,7 @@ def test_a_broken_token_is_sent_as_one_plain_line_for_the_server_to_refuse(
 ) -> None:
     environ = api.environ(tmp_path, ca)
     (tmp_path / "token").write_text(token)
-    assert Account.read(tmp_path, environ).header() == {"Authorization": f"bearer {sent}"}
+    assert bearer(Account.read(tmp_path, environ).configuration) == {"Authorization": f"bearer {sent}"}
 
 
 def test_a_missing_right_ends_at_once_with_the_role_to_apply(api: ApiServer, meet: Meet) -> None:
@@ -292,7 +298,7 @@ def test_a_missing_right_ends_at_once_with_the_role_to_apply(api: ApiServer, mee
 def test_a_right_that_was_there_before_is_waited_for(api: ApiServer, meet: Meet) -> None:
     """An API server that was just started knows no roles for some seconds."""
     api.put(*THREE[:2])
-    meeting = meet(limits=Limits(watch=1, again=0.2))
+    meeting = meet(limits=ApiLimits(watch=1, again=0.2))
     meeting.waits_for("2 of 3 pods are running")
     wait_until(lambda: api.asked("watch"))
     refused = Status(code=403, message='RBAC: role "paddle-launcher" not found')
@@ -317,9 +323,19 @@ def test_a_request_that_is_hopeless_ends_at_once(api: ApiServer, meet: Meet) -> 
 def test_no_service_account_says_what_is_expected(tmp_path: Path) -> None:
     environ = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": "1"}
     with pytest.raises(ApiError, match=r"token file does not exist.*automountServiceAccountToken: true.*dns:NAME"):
-        Account.read(tmp_path, environ)
+        PodApi(tmp_path, environ, "", ApiLimits())
     with pytest.raises(ApiError, match="host/port is not set"):
-        Account.read(tmp_path, {})
+        PodApi(tmp_path, {}, "", ApiLimits())
+
+
+def test_a_proxy_that_is_no_address_is_told_without_its_value(meet: Meet, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "me:5ecret@proxy:1")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    error = meet().error()
+    assert isinstance(error, ApiError)
+    assert "expected the address of a proxy with its scheme" in str(error)
+    assert "5ecret" not in str(error)
 
 
 def test_this_way_is_the_settings_word_kubernetes() -> None:
@@ -375,7 +391,7 @@ def test_retry_after_is_honoured(api: ApiServer, meet: Meet) -> None:
     first, second, third = (request.at for request in api.asked("list"))
     assert second - first >= 1.0
     assert third - second < 0.9
-    assert meeting.reasons()[0] == "the Kubernetes API answers 429: too many requests"
+    assert meeting.reasons()[0] == f"{named(api)} answers 429: too many requests"
 
 
 def test_a_failing_server_is_told_once_and_asked_ever_more_seldom(api: ApiServer, meet: Meet) -> None:
@@ -383,7 +399,7 @@ def test_a_failing_server_is_told_once_and_asked_ever_more_seldom(api: ApiServer
     api.say("list", *[Status(code=500, message="etcd is away")] * 3)
     meeting = meet()
     meeting.roster()
-    assert meeting.reasons() == ["the Kubernetes API answers 500: etcd is away"]
+    assert meeting.reasons() == [f"{named(api)} answers 500: etcd is away"]
     times = [request.at for request in api.asked("list")]
     pauses = [later - sooner for sooner, later in pairwise(times)]
     assert all(pause >= least for pause, least in zip(pauses, (0.1, 0.2, 0.4), strict=True))
@@ -393,7 +409,7 @@ def test_a_server_that_keeps_failing_until_the_deadline_is_69_with_its_last_word
     api.always["list"] = Status(code=500, message="etcd is away")
     error = meet(given=settings(LAUNCHER_JOIN_TIMEOUT="0.7")).error()
     assert isinstance(error, ApiError)
-    assert str(error).endswith("the Kubernetes API answers 500: etcd is away")
+    assert str(error).endswith(f"{named(api)} answers 500: etcd is away")
 
 
 def test_a_server_that_cannot_be_reached_is_69(meet: Meet) -> None:
@@ -415,7 +431,7 @@ def test_a_certificate_of_another_authority_is_never_accepted(api: ApiServer, me
 
 def test_a_server_that_never_answers_is_69_at_the_deadline(api: ApiServer, meet: Meet) -> None:
     api.always["list"] = Silence()
-    meeting = meet(given=settings(LAUNCHER_JOIN_TIMEOUT="0.6"), limits=Limits(silence=0.2))
+    meeting = meet(given=settings(LAUNCHER_JOIN_TIMEOUT="0.6"), limits=ApiLimits(silence=0.2))
     error = meeting.error()
     assert isinstance(error, ApiError)
     assert "cannot be reached" in str(error)
@@ -426,14 +442,14 @@ def test_a_server_that_never_answers_is_69_at_the_deadline(api: ApiServer, meet:
 def test_a_silent_list_is_asked_again(api: ApiServer, meet: Meet) -> None:
     api.put(*THREE)
     api.say("list", Silence(), Hang())
-    meet(limits=Limits(silence=0.3)).roster()
+    meet(limits=ApiLimits(silence=0.3)).roster()
     assert len(api.asked("list")) == 3
 
 
 def test_a_silent_watch_is_noticed_and_opened_again(api: ApiServer, meet: Meet) -> None:
     api.put(*THREE[:2])
     api.say("watch", Hang(), Silence())
-    meeting = meet(limits=Limits(silence=0.3))
+    meeting = meet(limits=ApiLimits(silence=0.3))
     wait_until(lambda: len(api.asked("watch")) == 3)
     api.put(THREE[2])
     meeting.roster()
@@ -474,13 +490,13 @@ def test_a_list_that_is_none_is_asked_for_again(api: ApiServer, meet: Meet) -> N
     api.say("list", Raw(body=b"<html>welcome"), Raw(body=b'{"items": ', torn=True))
     meeting = meet()
     meeting.roster()
-    assert meeting.reasons()[0] == "the Kubernetes API's list of pods cannot be read: <html>welcome"
+    assert meeting.reasons()[0] == f"{named(api)} sends a list that cannot be read: <html>welcome"
 
 
 def test_bookmarks_carry_the_version_on_and_the_server_ends_each_watch(api: ApiServer, meet: Meet) -> None:
     api.put(*THREE[:2])
     api.say("watch", Raw(body=event("BOOKMARK", {"metadata": {"resourceVersion": "555"}})))
-    meeting = meet(limits=Limits(watch=1))
+    meeting = meet(limits=ApiLimits(watch=1))
     wait_until(lambda: len(api.asked("watch")) >= 3)
     queries = [request.query for request in api.asked("watch")]
     assert [query["resourceVersion"] for query in queries[:2]] == ["102", "555"]
@@ -533,10 +549,10 @@ def test_a_bad_server_cannot_make_a_peer_of_what_has_the_wrong_types(api: ApiSer
 def test_the_watch_can_be_kept_for_life(api: ApiServer, ca: trustme.CA, tmp_path: Path) -> None:
     stop = threading.Event()
     states: list[int] = []
-    client = Api.of(Account.read(tmp_path, api.environ(tmp_path, ca)), "", Limits())
+    client = PodApi(tmp_path, api.environ(tmp_path, ca), "", ApiLimits())
 
     def keep() -> None:
-        states.extend(len(seen) for seen in pods(client, f"job-name={JOB}", stop, print))
+        states.extend(len(seen) for seen in client.pods(f"job-name={JOB}", stop, print))
 
     keeper = threading.Thread(target=keep)
     keeper.start()
@@ -547,7 +563,7 @@ def test_the_watch_can_be_kept_for_life(api: ApiServer, ca: trustme.CA, tmp_path
     api.remove(f"{JOB}-1")
     wait_until(lambda: states[-1:] == [2])
     stop.set()
-    client.hang_up()
+    client.transport.hang_up()
     keeper.join(5)
     assert not keeper.is_alive()
 
@@ -609,7 +625,7 @@ def test_an_api_that_is_away_after_the_start_changes_nothing_and_is_heard_again(
     api: ApiServer, meet: Meet, case: str
 ) -> None:
     api.put(*THREE)
-    meeting = meet(for_life=True, limits=Limits(watch=1, again=0.2))
+    meeting = meet(for_life=True, limits=ApiLimits(watch=1, again=0.2))
     roster = meeting.roster()
     wait_until(lambda: api.asked("watch"))
     api.always |= {"list": AWAY[case], "watch": AWAY[case]}
@@ -625,7 +641,7 @@ def test_an_api_that_is_away_after_the_start_changes_nothing_and_is_heard_again(
 
 def test_a_gang_that_misses_a_pod_learns_that_the_right_to_look_was_taken(api: ApiServer, meet: Meet) -> None:
     api.put(*THREE)
-    meeting = meet(for_life=True, limits=Limits(watch=1, again=0.1))
+    meeting = meet(for_life=True, limits=ApiLimits(watch=1, again=0.1))
     meeting.roster()
     wait_until(lambda: api.asked("watch"))
     refused = Status(code=403, message="pods is forbidden")

@@ -102,7 +102,7 @@ def test_less_more_and_no_addresses_wait_and_say_so_once_per_change() -> None:
 def test_addresses_without_the_own_are_an_old_answer_and_wait() -> None:
     names = Names({"gang": THREE})
     meeting = Meeting(service(POD_IP="10.0.0.12"), names)
-    meeting.waits_for("no address of gang is this pod's own")
+    meeting.waits_for("none of the addresses of gang is this pod's")
     names.known["gang"] = ("10.0.0.12", *THREE[1:])
     assert meeting.roster().me.address == "10.0.0.12"
 
@@ -111,7 +111,7 @@ def test_two_addresses_that_are_both_mine_are_refused() -> None:
     meeting = Meeting(service(), Names({"gang": THREE}), *THREE[:2])
     error = meeting.error()
     assert isinstance(error, SettingsError)
-    assert str(error) == "10.0.0.10 and 10.0.0.9 of gang are both this pod's: expected POD_IP to say which it is"
+    assert str(error) == "10.0.0.10 and 10.0.0.9 of gang are both this pod's: set POD_IP to one of them"
 
 
 def test_of_both_families_ipv4_is_taken_and_ipv6_where_there_is_no_other() -> None:
@@ -155,7 +155,7 @@ def test_only_missing_names_are_looked_up_and_all_once_more_at_the_end() -> None
 def test_an_index_that_still_leads_to_the_replaced_pod_waits() -> None:
     names = Names({f"job-{index}.gang": (address,) for index, address in enumerate(THREE)})
     meeting = Meeting(indexed(1, POD_IP="10.0.0.20"), names)
-    meeting.waits_for("job-1.gang is 10.0.0.10, not yet this pod")
+    meeting.waits_for("job-1.gang leads to 10.0.0.10, not yet to this pod")
     names.known["job-1.gang"] = ("10.0.0.10", "10.0.0.20")
     meeting.waits_for("job-1.gang has 2 addresses (10.0.0.10, 10.0.0.20), 1 expected: waiting for one to go")
     names.known["job-1.gang"] = ("10.0.0.20",)
@@ -166,7 +166,7 @@ def test_two_indexes_at_one_address_wait_until_the_old_name_is_gone() -> None:
     """A name may lead for 30 s to a pod that is gone, whose address another has by now."""
     names = Names({f"job-{index}.gang": ("10.0.0.9",) for index in range(3)})
     meeting = Meeting(indexed(1, POD_IP="10.0.0.9"), names)
-    meeting.waits_for("job-0.gang and job-1.gang and job-2.gang are one address, 10.0.0.9")
+    meeting.waits_for("job-0.gang and job-1.gang and job-2.gang have the same address, 10.0.0.9")
     names.known |= {"job-0.gang": ("10.0.0.8",), "job-2.gang": ("10.0.0.10",)}
     assert meeting.roster().rank == 1
 
@@ -223,7 +223,7 @@ def test_a_resolver_that_hangs_does_not_delay_the_deadline() -> None:
             raise OSError(f"{name} again")
 
     late = Meeting(service(LAUNCHER_JOIN_TIMEOUT="0.2"), Hanging())
-    assert "nothing at all was heard of them" in str(late.error(2))
+    assert "nothing was learned about them" in str(late.error(2))
     hanging.set()
 
 

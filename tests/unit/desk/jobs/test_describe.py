@@ -177,9 +177,19 @@ def test_a_refusal_is_one_line(body: bytes, status: int) -> None:
 @pytest.mark.parametrize(
     ("status", "message", "who", "sentence"),
     [
-        (401, "Unauthorized", "datacenter 'd'", "expired or is not its own; put a new one into `password:`"),
-        (401, "Unauthorized", "context 'c'", "expired or is not its own; log in again as for kubectl"),
-        (403, "jobs is forbidden: u cannot list", "u", "no right for this: jobs is forbidden: u cannot list"),
+        (
+            401,
+            "Unauthorized",
+            "datacenter 'd'",
+            "expired or belongs to another cluster; put a new one into `password:`",
+        ),
+        (
+            401,
+            "Unauthorized",
+            "context 'c'",
+            "expired or belongs to another cluster; log in again, as you do for kubectl",
+        ),
+        (403, "jobs is forbidden: u cannot list", "u", "not allowed: jobs is forbidden: u cannot list"),
         (403, "exceeded quota: q", "u", "h answers 403: exceeded quota: q"),
         (500, "x" * 700, "u", f"h answers 500: {'x' * 597}..."),
     ],
@@ -195,7 +205,7 @@ def test_a_refusal_names_the_remedy(status: int, message: str, who: str, sentenc
     [
         ("Invalid kube-config file. Expected key current-context in /c", "Expected key current-context"),
         ("Expected object with name me@a.b/c in x/contexts list", "Expected object with name me@a.b/c"),
-        ("'5ecret' is no token", "it is not complete"),
+        ("'5ecret' is no token", "it is incomplete"),
     ],
 )
 def test_what_is_wrong_with_a_kubeconfig_is_said_without_its_values(text: str, said: str) -> None:
@@ -206,7 +216,7 @@ def test_what_is_wrong_with_a_kubeconfig_is_said_without_its_values(text: str, s
     ("modes", "phase", "sentence"),
     [
         (["ReadWriteMany"], "Bound", "is bound, and every node can write to it"),
-        (["ReadWriteOnce"], "Bound", "is ReadWriteOnce: one node's alone"),
+        (["ReadWriteOnce"], "Bound", "is ReadWriteOnce: only one node can write to it"),
         (["ReadWriteMany"], "Pending", "is Pending, not Bound"),
     ],
 )
@@ -228,12 +238,12 @@ def test_doctor_on_shared_memory() -> None:
     assert not checks.shm([bare]).good
     own = {"metadata": {"name": "q"}, "spec": {"containers": [{"volumeMounts": [{"mountPath": "/dev/shm"}]}]}}
     assert checks.shm([own]).good
-    assert checks.shm([own, bare]).sentence == "64 MiB of /dev/shm alone in p"
+    assert checks.shm([own, bare]).sentence == "only 64 MiB of /dev/shm in p"
 
 
 def test_doctor_on_pods_registries_and_names() -> None:
     assert not checks.pods("violates PodSecurity", "n").good
-    assert checks.pods("", "n").sentence == "the namespace takes pods as ours are: n"
+    assert checks.pods("", "n").sentence == "the namespace admits the pods of jobs: n"
     assert checks.registries(["a", "b"]).sentence == "pull secrets for submit -registry: a, b"
     assert checks.registries([]).sentence.startswith("no pull secret")
     assert checks.dns([{"endpoints": [{"conditions": {"ready": True}}]}]).good
@@ -241,7 +251,7 @@ def test_doctor_on_pods_registries_and_names() -> None:
     assert not checks.no_volume("d").good
     assert checks.rights([], "n").good
     assert "missing in n: create pods" in checks.rights([("", "pods", "create")], "n").sentence
-    assert checks.unknown("dns", "why").sentence == "not looked at: why"
+    assert checks.unknown("dns", "why").sentence == "not checked: why"
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "[" * 60000])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, cast
 
 import pytest
@@ -11,6 +14,7 @@ from launcher.desk.jobs import submit
 from launcher.desk.jobs.api_calls import Api
 from launcher.desk.jobs.watch import changes
 from launcher.job import PaddleJob
+from launcher.kube import refusals
 
 Json = dict[str, Any]
 
@@ -18,8 +22,11 @@ Json = dict[str, Any]
 class Server:
     """An API that takes so many objects, and shows a script of lists and watches."""
 
+    host, namespace, silence = "h", "n", 60.0
+
     def __init__(self, room: int = 99, *answers: list[Json] | Exception) -> None:
         self.room = room
+        self.transport = self
         self.made: list[Json] = []
         self.deleted: list[tuple[str, str]] = []
         self.warned: list[str] = []
@@ -35,18 +42,20 @@ class Server:
     def delete(self, kind: str, name: str) -> None:
         self.deleted.append((kind, name))
 
-    def page(self, _kind: str, _selector: str) -> Json:
+    def document(self, *_: object, **__: object) -> bytes:
         self.pages += 1
-        return {
+        found = {
             "metadata": {"resourceVersion": str(self.pages)},
             "items": [{"metadata": {"name": f"listed-{self.pages}"}}],
         }
+        return json.dumps(found).encode()
 
-    def watch(self, *_: object) -> list[Json]:
+    @contextmanager
+    def stream(self, *_: object, **__: object) -> Iterator[Callable[[], bytes]]:
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
-        return answer
+        yield iter([*(json.dumps(each).encode() + b"\n" for each in answer), b""]).__next__
 
 
 def sent(server: Server) -> None:
@@ -129,13 +138,13 @@ def test_a_watch_is_entered_and_a_forgotten_version_lists_again() -> None:
 
 @pytest.mark.parametrize("status", [410, 503])
 def test_a_refused_watch_that_passes_lists_again(status: int) -> None:
-    server = Server(0, Refused("busy", status=status, message="busy"))
+    server = Server(0, refusals.Refused("busy", status=status, message="busy"))
     found = changes(cast("Api", server), "Pod", "")
     assert [[each["metadata"]["name"] for each in next(found)] for _ in range(2)] == [["listed-1"], ["listed-2"]]
 
 
 def test_a_right_that_is_missing_ends_a_watch() -> None:
-    found = changes(cast("Api", Server(0, Refused("no", status=403, message="no"))), "Pod", "")
+    found = changes(cast("Api", Server(0, refusals.Refused("no", status=403, message="no"))), "Pod", "")
     next(found)
     with pytest.raises(Refused):
         next(found)

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from launcher.kube.pod_json import Seen
 from launcher.pod.outcome import SettingsError
-from launcher.pod.peers.pod_state import Group, Seen, newest_owner
+from launcher.pod.peers.pod_state import Group, newest_owner
 from launcher.pod.peers.roster import Peer, Roster, Waiting, ordered, own_pod, settle
 from launcher.pod.settings.nouns import Role
 
@@ -128,18 +129,16 @@ def test_a_uid_in_the_settings_is_this_pods_jobs_and_no_other() -> None:
 
 
 def test_the_wait_tells_of_pods_that_count_no_more_and_of_other_jobs() -> None:
-    failed = seen(2, phase="Failed", why="has its container trainer ended with code 78")
-    assert "job-2 does not count any more (has its container trainer ended with code 78)" in reason(
-        *THREE[:2], failed
-    )
-    assert "job-2 does not count any more (is Running)" in reason(*THREE[:2], seen(2, leaving=True))
-    assert "1 more have the label and are another Job's" in reason(*THREE[:2], seen(2, owner="other"))
+    failed = seen(2, phase="Failed", why="lost its container trainer with code 78")
+    assert "job-2 no longer counts (lost its container trainer with code 78)" in reason(*THREE[:2], failed)
+    assert "job-2 no longer counts (is Running)" in reason(*THREE[:2], seen(2, leaving=True))
+    assert "1 more with this label belong to another Job" in reason(*THREE[:2], seen(2, owner="other"))
 
 
 def test_host_network_pods_of_one_node_are_refused() -> None:
     shared = (seen(0), seen(1, address="10.0.0.9"), seen(2))
     with pytest.raises(
-        SettingsError, match=r"job-0, job-1 share the address 10\.0\.0\.9; expected one pod to a node"
+        SettingsError, match=r"job-0, job-1 share the address 10\.0\.0\.9; expected one pod on each node"
     ):
         settled(*shared)
 
@@ -263,7 +262,7 @@ def test_a_pserver_knows_the_trainers_job_once_it_has_a_live_pod_and_from_then_o
     assert isinstance(unknown, Waiting)
     assert isinstance(known, Waiting)
     assert (unknown.key, unknown.succeeded, known.key, known.succeeded) == ("", False, "this-job", True)
-    assert "job-0 does not count any more (is Succeeded)" in known.reason
+    assert "job-0 no longer counts (is Succeeded)" in known.reason
     assert newer.key == "new"
 
 
