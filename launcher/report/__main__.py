@@ -1,6 +1,6 @@
 """Makes one page of what happened to a gang: `python -m launcher.report output/`.
 
-The events are read from a volume that others write to: no link is followed, only a regular file is opened.
+The events are read from a volume that others write to: no link is followed, only a regular file is read.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import argparse
 import contextlib
 import errno
 import os
-import stat
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,6 +17,8 @@ from launcher.contract import EVENTS, OUTPUT
 from launcher.report.page import page
 from launcher.report.reading import LONGEST, read
 from launcher.report.story import tell
+from launcher.safefs.dirs import directory, opened
+from launcher.safefs.refusals import Refusal
 from launcher.text import shown
 
 PAGE = "report.html"
@@ -30,6 +31,15 @@ examples:
 
 class NoReport(Exception):
     """Why there is no page, in a sentence."""
+
+
+REFUSAL = Refusal(
+    error=NoReport,
+    advice={
+        errno.ENOENT: "the gang's leader writes it as soon as a run starts: is this the job's output directory?",
+        errno.EACCES: "expected to be allowed to read it: change its mode or owner",
+    },
+)
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -73,21 +83,14 @@ def _page(directory: Path) -> str:
 
 
 def _lines(source: Path) -> Iterator[bytes]:
-    """Yield the lines of a regular file; a line that is far too long comes in pieces."""
-    try:
-        # Opening a pipe would wait for a writer without end.
-        descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise NoReport(f"{source}: not a regular file")
-            while line := file.readline(LONGEST + 1):
-                yield line
-    except FileNotFoundError as error:
-        why = "the gang's leader writes it as soon as a run starts; is this the job's output directory?"
-        raise NoReport(f"{source}: there is no such file; {why}") from error
-    except OSError as error:
-        reason = "it is a link, which is not followed" if error.errno == errno.ELOOP else error.strerror
-        raise NoReport(f"{source}: cannot be read: {reason}") from error
+    """Yield the lines of the events; one that is far too long comes in pieces, none of which is an event."""
+    with (
+        directory(source.parent, REFUSAL) as output,
+        opened(output, source.name) as descriptor,
+        os.fdopen(descriptor, "rb", closefd=False) as file,
+    ):
+        while line := file.readline(LONGEST + 1):
+            yield line
 
 
 def _write(target: Path, text: str) -> None:

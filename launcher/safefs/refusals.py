@@ -4,44 +4,77 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from launcher.pod.outcome import ShardError
 from launcher.text import shown
+
+_ROOM = "expected room for all of it: free some room there, or raise the volume's size or the ephemeral-storage limit"
+_ACCESS = "expected access for user {user}: change its mode or owner, or the pod's runAsUser or fsGroup"
+_LINKS = "links are not followed here: expected a regular file or directory; move it away"
+_ABSENT = "expected it to be there, and to stay: is the volume mounted?"
+_ADVICE = {
+    errno.ENOSPC: _ROOM,
+    errno.EDQUOT: _ROOM,
+    errno.EACCES: _ACCESS,
+    errno.EPERM: _ACCESS,
+    errno.ELOOP: _LINKS,
+    errno.ENOTDIR: _LINKS,
+    errno.EROFS: "expected a volume that can be written to: mount it for writing",
+    errno.ENOENT: _ABSENT,
+    errno.ESTALE: _ABSENT,
+    errno.ENODEV: _ABSENT,
+}
+_OTHERWISE = "check the volume or disk that it is on, then try again"
+
+
+class Refused(OSError):
+    """The sentence, where a room has no error of its own for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """How a room says what the system refuses: by its own error, with its own advice for some of the numbers."""
+
+    error: type[Exception] = Refused
+    advice: Mapping[int, str] = field(default_factory=dict, compare=False)
+
+    def of(self, path: str, error: OSError, where_absent: str = "") -> Exception:
+        """Return the room's error; the advice given is for what is not there, or not what it should be."""
+        number = error.errno or 0
+        if where_absent and number in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            advice = where_absent
+        else:
+            advice = self.advice.get(number) or _ADVICE.get(number, _OTHERWISE).format(user=os.geteuid())
+        return self.error(f"{shown(path)}: {reason(error)}; {advice}")
+
+
+PLAIN = Refusal()
 
 
 class naming:  # noqa: N801  # used as a verb: `with naming(path): ...`
-    """Turns what the system refuses into a sentence with the path, the reason, and what to do.
+    """Turns what the system refuses in its body into a sentence about this path.
 
-    The advice that is given stands where something is not there, or not what it should be. A class, since a generator
-    costs four times as much, a dozen times for each file.
+    A class, since a generator costs four times as much, a dozen times for each file.
     """
 
-    __slots__ = ("_advice", "_path")
+    __slots__ = ("_path", "_refusal", "_where_absent")
 
-    def __init__(self, path: str, advice: str = "") -> None:
-        self._path, self._advice = path, advice
+    def __init__(self, path: str, refusal: Refusal = PLAIN, where_absent: str = "") -> None:
+        self._path, self._refusal, self._where_absent = path, refusal, where_absent
 
-    def __enter__(self) -> None:
-        """Begin."""
+    def __enter__(self) -> None: ...
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        """Say it as a sentence, if the system refused something."""
-        if isinstance(error, OSError):
-            reason = os.strerror(error.errno) if error.errno else str(error)
-            raise ShardError(f"{shown(self._path)}: {reason}; {_advice(error.errno, self._advice)}") from error
+        if isinstance(error, OSError) and not isinstance(error, self._refusal.error):
+            raise self._refusal.of(self._path, error, self._where_absent) from error
 
 
-def _advice(number: int | None, where_absent: str) -> str:
-    if where_absent and number in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
-        return where_absent
-    if number in (errno.ENOSPC, errno.EDQUOT):
-        return "expected room for all of it: free some, or raise the size or the ephemeral-storage limit"
-    if number in (errno.EACCES, errno.EPERM):
-        return f"expected it open to user {os.geteuid()}: change its mode or owner, or the pod's runAsUser or fsGroup"
-    if number in (errno.ELOOP, errno.ENOTDIR):
-        return "links are not followed here: expected a plain file or directory"
-    if number == errno.EROFS:
-        return "expected a place that this pod may write to: mount a volume there, or set LAUNCHER_WORKDIR"
-    if number in (errno.ENOENT, errno.ESTALE):
-        return "expected it to stay while it is copied: start the job again when nothing changes it"
-    return "check the volume or disk that it is on, then start the job again"
+def is_absent(error: BaseException) -> bool:
+    """Return whether an error of a room says no more than that something was not found."""
+    return isinstance(error.__cause__, FileNotFoundError)
+
+
+def reason(error: OSError) -> str:
+    """Return what the system says of an error, in its own words."""
+    return os.strerror(error.errno) if error.errno else str(error)

@@ -1,4 +1,4 @@
-"""Small files of a gang on the shared volume: read to a limit, made by one, overwritten where they are.
+"""Small files on a shared volume: read to a limit, made by one, overwritten where they are.
 
 The volume is hostile, stale, and may hang: plain blocking I/O for a thread of its own.
 """
@@ -8,13 +8,11 @@ from __future__ import annotations
 import errno
 import os
 import secrets
-import stat
 from collections.abc import Callable
 from contextlib import suppress
 
-from launcher.pod.gang.store.volume import RecordError, is_absent, refusing
-from launcher.safefs.dirs import FILE, Dir, opened
-from launcher.text import shown
+from launcher.safefs.dirs import Dir, opened
+from launcher.safefs.refusals import is_absent
 
 Link = Callable[..., None]
 
@@ -27,16 +25,15 @@ NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EIN
 
 def content(at: Dir, name: str, limit: int = LIMIT) -> bytes | None:
     """Return what a small regular file holds, None where it cannot be found."""
-    path = shown(f"{at.path}/{name}")
     try:
-        with refusing(path), opened(path, FILE, name=name, at=at.fd) as fd:
-            found = _read(_regular(fd, path), limit + 1)
-    except RecordError as error:
+        with opened(at, name) as fd:
+            found = read_at_most(fd, limit + 1)
+    except at.refusal.error as error:
         if is_absent(error):
             return None
         raise
     if len(found) > limit:
-        raise RecordError(f"{path} is larger than {limit} bytes: no launcher wrote it; move it away")
+        raise at.refused(name, f"is larger than {limit} bytes: no launcher wrote it; move it away")
     return found
 
 
@@ -46,10 +43,9 @@ def make(at: Dir, name: str, text: bytes, *, link: Link = os.link) -> bool:
     NFS may answer a link that worked with "exists": only what stands there in the end tells who was first.
     """
     new = f".{name}.{secrets.token_hex(8)}"
-    path = shown(f"{at.path}/{name}")
     if len(text) > LIMIT:
-        raise RecordError(f"{path} would be larger than {LIMIT} bytes, which nobody would read: not written")
-    with refusing(path):
+        raise at.refused(name, f"was not written: it would be larger than the {LIMIT} bytes that a launcher reads")
+    with at.naming(name):
         try:
             _write_new(at, new, text)
             with suppress(FileExistsError):
@@ -64,10 +60,17 @@ def make(at: Dir, name: str, text: bytes, *, link: Link = os.link) -> bool:
 
 def overwrite(at: Dir, name: str, text: bytes) -> None:
     """Write a few bytes over a file where it is; of the same length each time, they are never seen half."""
-    path = shown(f"{at.path}/{name}")
-    with refusing(path), opened(path, IN_PLACE, name=name, at=at.fd, mode=0o644) as fd:
-        os.pwrite(_regular(fd, path), text, 0)
+    with opened(at, name, IN_PLACE, mode=0o644) as fd:
+        os.pwrite(fd, text, 0)
         os.fsync(fd)
+
+
+def read_at_most(fd: int, limit: int) -> bytes:
+    """Read an open file, to its end or up to a limit."""
+    found = b""
+    while len(found) < limit and (block := os.read(fd, limit - len(found))):
+        found += block
+    return found
 
 
 def _give_name(at: Dir, new: str, name: str, text: bytes, link: Link) -> None:
@@ -97,16 +100,3 @@ def _write(fd: int, text: bytes) -> None:
     rest = memoryview(text)
     while rest:
         rest = rest[os.write(fd, rest) :]
-
-
-def _regular(fd: int, path: str) -> int:
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
-        raise RecordError(f"{path} is not a regular file: expected what a launcher wrote; move it away")
-    return fd
-
-
-def _read(fd: int, limit: int) -> bytes:
-    found = b""
-    while len(found) < limit and (block := os.read(fd, limit - len(found))):
-        found += block
-    return found

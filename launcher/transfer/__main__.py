@@ -8,17 +8,18 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from launcher.safefs.dirs import Tree
+from launcher.safefs.refusals import reason
 from launcher.transfer.agent import serve
 from launcher.transfer.channel import Channel, Pipes
 from launcher.transfer.problem import Broken, Garbled, Trouble
-from launcher.transfer.tree import Tree, why
 
-IDLE = 30  # seconds without any desk, after which the pod ends by itself
+IDLE = 30  # seconds without a desk, after which the pod ends by itself
 LOOK = 5
 
 
 def main(words: Sequence[str]) -> int:
-    """Do what the words say, and return the exit code."""
+    """Serve one desk or hold the pod, as the arguments say; return the exit code."""
     if words[:1] == ["serve"] and len(words) == 2:
         return answer(words[1])
     if words == ["hold"]:
@@ -28,22 +29,22 @@ def main(words: Sequence[str]) -> int:
 
 
 def answer(top: str) -> int:
-    """Serve the desk at the other end of standard input and output; what cannot be done is told there."""
+    """Serve the desk at the other end of standard input and output; failures are told there."""
     channel = Channel(Pipes())
     try:
-        with Tree(top) as tree:
+        with Tree(top, Trouble) as tree:
             serve(tree, channel)
     except Broken:
-        return 0  # whoever asked has gone
+        return 0  # the desk has gone
     except (Trouble, OSError) as error:
-        sentence = f"{top}: {why(error)}" if isinstance(error, OSError) else str(error)
+        sentence = f"{top}: {reason(error)}" if isinstance(error, OSError) else str(error)
         _told(sentence)
         return 1
     return 0
 
 
 def _told(sentence: str) -> None:
-    """Say why, and wait for the other end to go: what a process wrote last is lost when it ends too soon."""
+    """Send the reason, and wait for the other end to go: the last bytes of a process that ends too soon are lost."""
     line = Pipes()
     last = Channel(line)
     try:
@@ -56,7 +57,7 @@ def _told(sentence: str) -> None:
 
 
 def hold() -> int:
-    """Be there while somebody else is: the pod's first process, which ends when it has been alone for a while."""
+    """Wait as the pod's first process, and end when no other process was there for a while."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # the first process of a pod has no default for it
     alone = 0
     while alone < IDLE:

@@ -1,4 +1,4 @@
-"""What the agent does for a desk besides copying: lists, makes and removes, and shows a file."""
+"""What the agent does for a desk besides copying: list, make, remove, and show a file."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import shutil
 import stat
 from collections.abc import Callable, Mapping
 
+from launcher.safefs.dirs import Tree
 from launcher.text import shown
 from launcher.transfer.agent_probe import probe
 from launcher.transfer.channel import Channel
@@ -16,13 +17,12 @@ from launcher.transfer.names import below, divided, joined
 from launcher.transfer.problem import Trouble
 from launcher.transfer.receiving import receive
 from launcher.transfer.sending import send
-from launcher.transfer.tree import Tree, told
 
 ROWS = 500  # in a frame
 
 
 def serve(tree: Tree, channel: Channel) -> None:
-    """Do what is asked, until there is nothing more."""
+    """Answer the desk's requests until it says goodbye."""
     while (frame := channel.get("bye", *ACTS)).kind != "bye":
         ACTS[frame.kind](tree, frame, channel)
 
@@ -36,7 +36,7 @@ def _receive(tree: Tree, frame: Frame, channel: Channel) -> None:
 
 
 def _list(tree: Tree, frame: Frame, channel: Channel) -> None:
-    """Tell what is in a directory, or of one file: name, kind, size, time."""
+    """Send a row for each name in a directory, or for one file: name, kind, size, time."""
     path = below(frame.text("path"))
     if stat.S_ISDIR(_there(tree, path).st_mode):
         directory, names = path, tree.names(path)
@@ -62,36 +62,33 @@ def _make(tree: Tree, frame: Frame, channel: Channel) -> None:
 
 
 def _remove(tree: Tree, frame: Frame, channel: Channel) -> None:
-    """Remove a file, or a directory with all that is in it where that was said."""
+    """Remove a file, or, where the desk says `all`, a directory and everything in it."""
     path = below(frame.text("path"))
     if not path:
-        raise Trouble("the volume's top is not removed: name what is in it")
-    directory, name = divided(path)
-    found = _there(tree, path)
-    with told(path, "removed"):
+        raise Trouble("the top of the volume cannot be removed: name a file or directory in it")
+    above, name = divided(path)
+    found, at = _there(tree, path), tree.directory(above)
+    with at.naming(name):
         if not stat.S_ISDIR(found.st_mode):
-            os.unlink(name, dir_fd=tree.directory(directory))
+            os.unlink(name, dir_fd=at.fd)
         elif frame.flag("all"):
-            shutil.rmtree(name, dir_fd=tree.directory(directory))
+            shutil.rmtree(name, dir_fd=at.fd)
         else:
-            raise Trouble(f"{shown(path)} is a directory: say -r to remove it with all that is in it")
+            raise at.refused(name, "is a directory: add -r to remove it and everything in it")
     tree.forget()
     channel.put("done")
     channel.flush()
 
 
 def _show(tree: Tree, frame: Frame, channel: Channel) -> None:
-    """Tell what is in a file, up to the end that it has now."""
+    """Send the content of a file, up to the end that it has now."""
     path = below(frame.text("path"))
-    file = tree.opened(path)
-    try:
+    _there(tree, path)
+    with tree.opened(path) as file:
         left = os.fstat(file).st_size
-        with told(path, "read"):
-            while left and (piece := os.read(file, min(PIECE, left))):
-                left -= len(piece)
-                channel.put("piece", piece)
-    finally:
-        os.close(file)
+        while left and (piece := os.read(file, min(PIECE, left))):
+            left -= len(piece)
+            channel.put("piece", piece)
     channel.put("done")
     channel.flush()
 

@@ -1,4 +1,4 @@
-"""What the agent finds out for `paddlectl doctor`: the volume as gangs use it, names, /dev/shm, and Paddle."""
+"""The agent's probes for `paddlectl doctor`: the volume as gangs use it, names, /dev/shm, and Paddle."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from contextlib import suppress
 from pathlib import Path
 
 from launcher.pod.programs.v1_check import READ, can_train
+from launcher.safefs.dirs import Tree
+from launcher.safefs.refusals import reason
 from launcher.transfer.channel import Channel
 from launcher.transfer.frames import Frame
 from launcher.transfer.names import checked, joined
 from launcher.transfer.problem import Trouble
-from launcher.transfer.tree import Tree, told, why
 
 LOCK, PART, SEEN = "lock", "part", "seen"
 EVERY = 0.1  # seconds
-LONGEST = 120  # seconds that a desk may have somebody wait
+LONGEST = 120  # seconds that a desk may let an agent wait
 PYTHONS = ("python", "python3")
 WHICH = (
     "import importlib.util, importlib.metadata as m; importlib.util.find_spec('paddle') or exit(1); "
@@ -29,7 +30,7 @@ WHICH = (
 
 
 def probe(tree: Tree, frame: Frame, channel: Channel) -> None:
-    """Answer questions about a directory; the agent that is to write makes it, and removes it, come what may."""
+    """Answer questions about a directory; the agent that writes makes it, and removes it in any case."""
     name = checked(frame.text("directory"))
     made = False
     try:
@@ -44,23 +45,23 @@ def probe(tree: Tree, frame: Frame, channel: Channel) -> None:
     finally:
         if made:
             with suppress(OSError):
-                shutil.rmtree(name, dir_fd=tree.directory(""))
+                shutil.rmtree(name, dir_fd=tree.directory("").fd)
     channel.put("done")
     channel.flush()
 
 
 def _made(tree: Tree, name: str) -> dict[str, object]:
-    """Make the directory, which nobody else may have; return nothing, or what was in the way."""
+    """Make the directory, which must not be there; return nothing, or the reason why not."""
     try:
-        os.mkdir(name, dir_fd=tree.directory(""))
+        os.mkdir(name, dir_fd=tree.directory("").fd)
     except OSError as error:
-        return {"step": "make a directory", "why": why(error)}
+        return {"step": "make a directory", "why": _why(error)}
     return {}
 
 
 def _written(tree: Tree, name: str) -> dict[str, object]:
-    """Do once what gangs do all the time; return how far it came, and why no further."""
-    here = tree.directory(name)
+    """Do once each thing that gangs do with files; return the step that failed, and why."""
+    here = tree.directory(name).fd
     step = "create a file"
     try:
         os.close(_exclusively(here, LOCK))
@@ -78,12 +79,12 @@ def _written(tree: Tree, name: str) -> dict[str, object]:
         step = "rename a file"
         os.rename(PART, SEEN, src_dir_fd=here, dst_dir_fd=here)
     except OSError as error:
-        return {"step": step, "why": why(error)}
+        return {"step": step, "why": _why(error)}
     return {"step": "", "why": ""}
 
 
 def _look(tree: Tree, name: str, asked: Frame) -> dict[str, object]:
-    """Wait for what the other agent wrote, and try to take what it holds."""
+    """Wait for the file of the other agent, and try to create the lock that it holds."""
     begun = time.monotonic()
     most = asked.number("seconds", LONGEST)
     while not _is_there(tree, name):
@@ -93,7 +94,7 @@ def _look(tree: Tree, name: str, asked: Frame) -> dict[str, object]:
     waited = int(1000 * (time.monotonic() - begun))
     excluded = False
     try:
-        os.close(_exclusively(tree.directory(name), LOCK))
+        os.close(_exclusively(tree.directory(name).fd, LOCK))
     except FileExistsError:
         excluded = True
     except OSError:
@@ -104,18 +105,14 @@ def _look(tree: Tree, name: str, asked: Frame) -> dict[str, object]:
 def _is_there(tree: Tree, name: str) -> bool:
     """Return whether the file is there with all that was written to it."""
     try:
-        file = tree.opened(joined(name, SEEN))
+        with tree.opened(joined(name, SEEN)) as file:
+            return os.read(file, 1000) == name.encode()
     except Trouble:
         return False
-    try:
-        with told(SEEN, "read"):
-            return os.read(file, 1000) == name.encode()
-    finally:
-        os.close(file)
 
 
 def _resolve(_tree: Tree, _name: str, asked: Frame) -> dict[str, object]:
-    """Wait until a name stands for so many addresses."""
+    """Wait until a name resolves to so many addresses."""
     begun = time.monotonic()
     host, count, most = asked.text("host"), asked.number("count", 1000), asked.number("seconds", LONGEST)
     while True:
@@ -130,11 +127,11 @@ def _addresses(host: str) -> tuple[set[str], str]:
     try:
         return {str(each[4][0]) for each in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}, ""
     except (OSError, UnicodeError) as error:
-        return set(), why(error) if isinstance(error, OSError) else "it can be no name"
+        return set(), _why(error) if isinstance(error, OSError) else "it cannot be a name"
 
 
 def _machine(_tree: Tree, _name: str, _asked: Frame) -> dict[str, object]:
-    """Tell what the pod has: bytes of /dev/shm, and which Paddle."""
+    """Return the size of /dev/shm, and the Paddle that the pod has."""
     shm = 0
     with suppress(OSError):
         found = os.statvfs("/dev/shm")  # noqa: S108  # its size is asked for
@@ -160,6 +157,10 @@ def _command() -> str:
             with Path(path).open("rb") as file:
                 return path if can_train(file.read(READ)) else ""
     return ""
+
+
+def _why(error: OSError) -> str:
+    return reason(error).lower()
 
 
 def _exclusively(directory: int, name: str) -> int:

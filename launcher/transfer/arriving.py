@@ -1,4 +1,4 @@
-"""One file on its way in: what is there of it already, and what is still to be written."""
+"""One file that arrives: how much of it is there already, and how the rest is written."""
 
 from __future__ import annotations
 
@@ -7,39 +7,37 @@ import stat
 from collections.abc import Callable
 from functools import partial
 
-from launcher.text import shown
+from launcher.safefs.dirs import FILE, Dir, Tree, opened, what
 from launcher.transfer.channel import Channel
 from launcher.transfer.chunks import CHUNK, DIGEST, Standing, chunk_of, digests
 from launcher.transfer.counting import Count, Tell
 from launcher.transfer.frames import Frame
 from launcher.transfer.listing import Entry
 from launcher.transfer.names import divided, part_of
-from launcher.transfer.problem import Garbled, Trouble
-from launcher.transfer.tree import READ, Tree, told
+from launcher.transfer.problem import Garbled
 from launcher.transfer.writing import at_once, executable, in_pieces, next_frame, stamp
 
 
-def standing(within: int, path: str, size: int) -> Standing:
+def standing(within: Dir, path: str, size: int) -> Standing:
     """Return what is there of a file; anything else of its name is in the way. Its directory is closed."""
     name = divided(path)[1]
     try:
-        return _standing(within, name, path, size)
+        with within.naming(name):
+            return _standing(within, name, size)
     finally:
-        os.close(within)
+        os.close(within.fd)
 
 
-def _standing(within: int, name: str, path: str, size: int) -> Standing:
-    with told(path, "read"):
-        if size > CHUNK and (part := _read(within, part_of(name), size, whole=False)).digests:
-            return part
-        try:
-            there = os.stat(name, dir_fd=within, follow_symlinks=False)
-        except FileNotFoundError:
-            return Standing()
-        if not stat.S_ISREG(there.st_mode):
-            what = "a directory" if stat.S_ISDIR(there.st_mode) else "a link, or no plain file,"
-            raise Trouble(f"{shown(path)}: {what} of this name is there already: remove it, or take another place")
-        return _read(within, name, size, whole=True) if there.st_size == size else Standing()
+def _standing(within: Dir, name: str, size: int) -> Standing:
+    if size > CHUNK and (part := _read(within, part_of(name), size, whole=False)).digests:
+        return part
+    try:
+        there = os.stat(name, dir_fd=within.fd, follow_symlinks=False)
+    except FileNotFoundError:
+        return Standing()
+    if not stat.S_ISREG(there.st_mode):
+        raise within.refused(name, f"is {what(there.st_mode)} already: remove it, or copy to another place")
+    return _read(within, name, size, whole=True) if there.st_size == size else Standing()
 
 
 def arrive(
@@ -47,7 +45,7 @@ def arrive(
 ) -> Callable[[], None]:
     """Take a file from the channel, and return what is left to do: a small one is yet to be written.
 
-    One that the other end cannot send is told as lost.
+    A file that the other end cannot send is counted as lost.
     """
     frame = next_frame(channel, index, count)
     if frame is None:
@@ -66,20 +64,16 @@ def arrive(
 
 
 def _nothing() -> None:
-    """Do nothing more."""
+    """Stand for a file that is complete."""
 
 
-def _as_executable(within: int, path: str, runs: bool) -> None:
+def _as_executable(within: Dir, path: str, runs: bool) -> None:
     """Let a file that is there be run, or not; its directory is closed."""
     try:
-        with told(path, "changed"):
-            file = os.open(divided(path)[1], READ, dir_fd=within)
-            try:
-                executable(file, runs=runs)
-            finally:
-                os.close(file)
+        with opened(within, divided(path)[1]) as file:
+            executable(file, runs=runs)
     finally:
-        os.close(within)
+        os.close(within.fd)
 
 
 def _start(frame: Frame, entry: Entry, found: Standing) -> int:
@@ -88,13 +82,13 @@ def _start(frame: Frame, entry: Entry, found: Standing) -> int:
     chunk = chunk_of(entry.size)
     at_an_end = start == entry.size if found.whole else start % chunk == 0
     if start and not (at_an_end and start <= len(found.digests) // DIGEST * chunk):
-        raise Garbled("a file goes on where nothing of it ends")
+        raise Garbled("the other end continues a file where none of its chunks ends")
     return start
 
 
-def _read(directory: int, name: str, size: int, *, whole: bool) -> Standing:
+def _read(within: Dir, name: str, size: int, *, whole: bool) -> Standing:
     try:
-        file = os.open(name, READ, dir_fd=directory)
+        file = os.open(name, FILE, dir_fd=within.fd)
     except OSError:
         return Standing()
     try:

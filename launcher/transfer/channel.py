@@ -1,4 +1,4 @@
-"""What both ends speak through: frames, gathered into large messages, over whatever carries bytes."""
+"""Frames between both ends of a copy, gathered into large messages, over any line that carries bytes."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from launcher.transfer.problem import Broken, Garbled, Told
 
 MESSAGE = 256 << 10  # bytes: small files do not cost a message each
 READ = 256 << 10
-UNASKED, COME = 64, 1 << 20  # frames, and bytes, that may come while nobody has asked
+UNASKED, COME = 64, 1 << 20  # frames, and bytes, that may come unasked
 STUCK = 900.0  # seconds in which nothing can be sent
 
 
 class Line(Protocol):
-    """Carries bytes both ways."""
+    """A connection that carries bytes both ways."""
 
     def send(self, data: bytes) -> None:
-        """Send, and go on taking what comes meanwhile."""
+        """Send all of it, and go on receiving meanwhile."""
 
     def arrived(self) -> bytes:
-        """Return what has come, without waiting."""
+        """Return the bytes that have arrived, without waiting."""
 
     def receive(self) -> bytes:
-        """Wait for something to come; nothing means that the other end is gone."""
+        """Wait for bytes; none means that the other end is gone."""
 
 
 class Channel:
-    """Says frames, and hears them."""
+    """Sends frames over a line, and receives them."""
 
     def __init__(self, line: Line) -> None:
         self._line = line
@@ -39,20 +39,20 @@ class Channel:
         self._said = bytearray()
 
     def put(self, kind: str, body: bytes | memoryview = b"", /, **head: object) -> None:
-        """Say something; it is sent with what comes after it."""
+        """Queue a frame; it is sent with the next ones, in one message."""
         self._said += encoded(kind, body, **head)
         if len(self._said) >= MESSAGE:
             self.flush()
 
     def flush(self) -> None:
-        """Send what was said, and hear whether it is still wanted."""
+        """Send the queued frames, and see whether the other end has failed meanwhile."""
         self._send()
         self._hear(self._line.arrived())
         if len(self._heard) > UNASKED:
-            raise Garbled("the other end talks on without being asked")
+            raise Garbled("the other end sends more than it was asked for")
 
     def get(self, *kinds: str) -> Frame:
-        """Wait for a frame of one of these kinds."""
+        """Send the queued frames, and wait for one of these kinds; any other is refused."""
         self._send()
         while not self._heard:
             data = self._line.receive()
@@ -86,9 +86,9 @@ class Pipes:
         self._come = b""
 
     def send(self, data: bytes) -> None:
-        """Write all of it, unless nobody is there any more to read it.
+        """Write all of it, unless its reader is gone.
 
-        A runtime whose desk has gone ends the input, but may leave the output as it is: full, with nobody at it.
+        A runtime whose desk has gone ends the input, but may leave the output as it is: full and without a reader.
         """
         view = memoryview(data)
         while view:
@@ -101,11 +101,11 @@ class Pipes:
                 raise Broken("the other end does not read")
 
     def arrived(self) -> bytes:
-        """Return nothing: while one end sends, the other one does not."""
+        """Return nothing: this end sends or receives, never both."""
         return b""
 
     def receive(self) -> bytes:
-        """Wait for something to come."""
+        """Wait for bytes; none means that the input has ended."""
         come, self._come = self._come, b""
         return come or os.read(self._reading, READ)
 
@@ -122,5 +122,5 @@ class Pipes:
         if not data:
             raise Broken("the other end is gone")
         if len(self._come) > COME:
-            raise Garbled("the other end talks on without being asked")
+            raise Garbled("the other end sends more than it was asked for")
         return data

@@ -1,4 +1,4 @@
-"""How far a copy is, and what came of it.
+"""How far a copy is, and how it ended.
 
 No I/O here.
 """
@@ -27,4 +27,4 @@ Tell = Callable[[Count], None]
 
 
 def nobody(_: Count) -> None:
-    """Tell nobody."""
+    """Show no progress."""

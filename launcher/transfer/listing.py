@@ -1,4 +1,4 @@
-"""What there is to copy: the entries below a directory, in order, and how many are spoken of at once."""
+"""The files to copy: the entries below a directory, in order, and in batches of limited size."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from launcher.safefs.parallel import Hands
+from launcher.safefs.dirs import Dir, Tree, what
+from launcher.safefs.parallel import Workers
+from launcher.safefs.refusals import is_absent
 from launcher.text import shown
 from launcher.transfer.chunks import count_of
 from launcher.transfer.names import checked, divided, joined
 from launcher.transfer.problem import Trouble
-from launcher.transfer.tree import Tree, why
 
 MOST = 500_000  # files and directories: they are held in memory
 IN_A_BATCH, TEXT, DIGESTS = 1000, 512 << 10, 16384
@@ -36,7 +37,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What is copied, and why something is not."""
+    """The entries that are copied, and the reasons why others are not."""
 
     entries: tuple[Entry, ...]
     skipped: tuple[str, ...]
@@ -44,7 +45,7 @@ class Listing:
     single: bool  # one file that was named, and may be called otherwise where it arrives
 
 
-def listed(tree: Tree, base: str, first: str, hands: Hands) -> Listing:
+def listed(tree: Tree, base: str, first: str, workers: Workers) -> Listing:
     """Return what is at `first` and below it, by paths below `base`; without `first`, all that is below `base`."""
     if tree.status(joined(base, first)) is None:
         raise Trouble(f"{shown(joined(base, first))} is not there")
@@ -58,7 +59,7 @@ def listed(tree: Tree, base: str, first: str, hands: Hands) -> Listing:
             raise Trouble(
                 f"{shown(joined(base, first))} has more than {MOST:,} files: copy its directories one by one"
             )
-        found = list(hands.each(_looks(tree, base, paths)))
+        found = list(workers.each(_looks(tree, base, paths)))
         here = [each for each in found if isinstance(each, Entry)]
         entries += here
         skipped += [each for each in found if isinstance(each, str)]
@@ -99,20 +100,20 @@ def _looks(tree: Tree, base: str, paths: Iterable[str]) -> Iterator[Callable[[],
         yield partial(_entry, tree.lent(joined(base, path)), path)
 
 
-def _entry(within: int, path: str) -> Entry | str | Trouble | None:
+def _entry(within: Dir, path: str) -> Entry | str | Trouble | None:
     """Return what is there, why it is not copied or cannot be, or nothing where it went; the directory is closed."""
     try:
-        found = os.stat(divided(checked(path))[1], dir_fd=within, follow_symlinks=False)
-    except FileNotFoundError:
-        return None
-    except Trouble as trouble:  # a name that nobody takes
-        return str(trouble)
-    except OSError as error:
-        return Trouble(f"{shown(path)} cannot be read: {why(error)}")
+        name = divided(checked(path))[1]
+        with within.naming(name):
+            found = os.stat(name, dir_fd=within.fd, follow_symlinks=False)
+    except Trouble as trouble:
+        if trouble.__cause__ is None:
+            return str(trouble)  # a name that the other end refuses
+        return None if is_absent(trouble) else trouble
     finally:
-        os.close(within)
+        os.close(within.fd)
     if stat.S_ISDIR(found.st_mode):
         return Entry(path, A_DIRECTORY)
     if stat.S_ISREG(found.st_mode):
         return Entry(path, found.st_size, bool(found.st_mode & stat.S_IXUSR))
-    return f"{shown(path)} is {'a link' if stat.S_ISLNK(found.st_mode) else 'no plain file'}"
+    return f"{shown(path)} is {what(found.st_mode)}"

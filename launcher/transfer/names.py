@@ -1,4 +1,4 @@
-"""Names of files as they come from elsewhere: which are taken, and which are never.
+"""Names of files as the other end sends them: which are accepted, and which are refused.
 
 No I/O here.
 """
@@ -30,12 +30,12 @@ def checked(path: object) -> str:
     if max(sizes) > LONGEST_PART or sum(sizes) + len(sizes) > LONGEST:
         raise Trouble(f"{shown(path)} is refused: it is longer than a path can be")
     if PART.fullmatch(parts[-1]):
-        raise Trouble(f"{shown(path)} is refused: so is called what is not whole yet")
+        raise Trouble(f"{shown(path)} is refused: such names are kept for files that are still being copied")
     return path
 
 
 def below(path: object) -> str:
-    """Return the same, or nothing, which is the top itself."""
+    """Return a checked path; the empty one is the top itself."""
     return checked(path) if path != "" else ""
 
 
@@ -51,10 +51,10 @@ def joined(directory: str, path: str) -> str:
 
 
 def part_of(name: str) -> str:
-    """Return what a file of this name is called until it is whole: the same each time, so that it is found again."""
+    """Return the name of this file while it is unfinished: the same each time, so that a later copy finds it."""
     return f".paddlectl-{hashlib.sha256(name.encode(errors='surrogateescape')).hexdigest()[:16]}.part"
 
 
 def a_part() -> str:
-    """Return such a name that nobody has."""
+    """Return a name for an unfinished file that no other copy uses."""
     return f".paddlectl-{secrets.token_hex(8)}.part"

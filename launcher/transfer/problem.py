@@ -1,4 +1,4 @@
-"""What cannot be done with files, in a sentence.
+"""Failures of a copy, as sentences.
 
 No I/O here.
 """
@@ -7,16 +7,16 @@ from __future__ import annotations
 
 
 class Trouble(Exception):
-    """What is wrong, and with what."""
+    """A failure of a copy, in a sentence."""
 
 
 class Garbled(Trouble):
-    """The other end does not say what was agreed."""
+    """The other end does not keep to the protocol."""
 
 
 class Broken(Trouble):
-    """The other end is not there any more."""
+    """The connection to the other end is lost."""
 
 
 class Told(Trouble):
-    """What the other end says is wrong."""
+    """A failure that the other end reports."""

@@ -1,14 +1,17 @@
-"""The end that gets the files: it says what it has, and lets each file be there only when it is whole."""
+"""The end that gets the files: it tells what it has, and gives a file its name only when it is complete."""
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
 
-from launcher.safefs.parallel import SIDE_BY_SIDE, Hands
+from launcher.safefs.dirs import Tree
+from launcher.safefs.parallel import SIDE_BY_SIDE, Workers
 from launcher.transfer.arriving import arrive, standing
 from launcher.transfer.channel import Channel
 from launcher.transfer.chunks import DIGEST, Standing
@@ -18,20 +21,19 @@ from launcher.transfer.listing import A_DIRECTORY, IN_A_BATCH, MOST, Entry
 from launcher.transfer.names import PART, checked, divided, joined
 from launcher.transfer.problem import Garbled
 from launcher.transfer.sending import TOLD
-from launcher.transfer.tree import Tree, forgotten
 
-OLD = 86400.0  # seconds after which nobody will go on with what is not whole
+OLD = 86400.0  # seconds after which an unfinished file is not continued any more
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where files go, and what a single one is called there."""
+    """The directory for the files, and another name for a single one."""
 
     directory: str
     name: str = ""
 
     def of(self, path: str) -> str:
-        """Return where an entry goes."""
+        """Return the path of an entry in this place."""
         return joined(self.directory, self.name or path)
 
 
@@ -49,13 +51,13 @@ def receive(tree: Tree, target: str, channel: Channel, tell: Tell = nobody, *, i
     tree.directory(place.directory, make=True)
     seen = {place.directory}
     entries = 0
-    with Hands() as hands:
+    with Workers() as workers:
         while (frame := channel.get("offer", "end")).kind == "offer":
             batch = tuple(_entry(row) for row in frame.rows("entries", 3))
             entries += len(batch)
             if not batch or len(batch) > IN_A_BATCH or entries > MOST or (place.name and entries > 1):
-                raise Garbled("other files are offered than were announced")
-            _take(tree, place, batch, channel, count, tell, hands)
+                raise Garbled("the other end offers other files than it announced")
+            _take(tree, place, batch, channel, count, tell, workers)
             seen.update(divided(place.of(each.path))[0] for each in batch)
     count.unfinished = swept(tree, seen)
     channel.put("done", unfinished=count.unfinished)
@@ -64,14 +66,15 @@ def receive(tree: Tree, target: str, channel: Channel, tell: Tell = nobody, *, i
 
 
 def swept(tree: Tree, directories: set[str]) -> int:
-    """Remove what was begun more than a day ago and never became whole; return how many younger ones there are."""
+    """Remove unfinished files that are older than a day; return how many younger ones there are."""
     young = 0
     for directory in directories:
         for name in tree.names(directory):
             if PART.fullmatch(name):
                 found = tree.status(joined(directory, name))
                 if found and time.time() - found.st_mtime > OLD:
-                    forgotten(tree, joined(directory, name))
+                    with suppress(OSError):  # another copy may be faster
+                        os.unlink(name, dir_fd=tree.directory(directory).fd)
                 else:
                     young += 1
     return young
@@ -80,7 +83,7 @@ def swept(tree: Tree, directories: set[str]) -> int:
 def _told(begin: Frame, what: str) -> list[str]:
     found = begin.head.get(what, [])
     if not isinstance(found, list) or len(found) > TOLD + 1 or not all(isinstance(each, str) for each in found):
-        raise Garbled(f"what is {what} is no list")
+        raise Garbled(f"{what} of {begin.kind!r} is not a list of texts")
     return found
 
 
@@ -90,14 +93,14 @@ def _entry(row: list[object]) -> Entry:
 
 
 def _take(
-    tree: Tree, place: Place, batch: tuple[Entry, ...], channel: Channel, count: Count, tell: Tell, hands: Hands
+    tree: Tree, place: Place, batch: tuple[Entry, ...], channel: Channel, count: Count, tell: Tell, workers: Workers
 ) -> None:
     """Make the directories, say what is there of the files, and take the rest."""
     files = [index for index, entry in enumerate(batch) if not entry.is_directory]
     if count.files + len(files) > count.all_files:
-        raise Garbled("more files are offered than were announced")
-    there = dict(zip(files, hands.each(_looks(tree, place, batch)), strict=True))
-    order = mixed(files, batch) if hands.side_by_side else files
+        raise Garbled("the other end offers more files than it announced")
+    there = dict(zip(files, workers.each(_looks(tree, place, batch)), strict=True))
+    order = mixed(files, batch) if workers.side_by_side else files
     said = {} if order == files else {"order": order}
     have = [[index, len(each.digests) // DIGEST, each.whole] for index, each in there.items() if each.digests]
     channel.put("want", b"".join(each.digests for each in there.values()), have=have, **said)
@@ -105,7 +108,7 @@ def _take(
         arrive(tree, place.of(batch[index].path), batch[index], index, there[index], channel, count, tell)
         for index in order
     )
-    for _ in hands.each(arriving):
+    for _ in workers.each(arriving):
         count.files += 1
         tell(count)
 

@@ -1,4 +1,4 @@
-"""The end that has the files: it offers them batch by batch, hears what is there already, and sends the rest."""
+"""The end that has the files: it offers them batch by batch, learns what is there already, and sends the rest."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
-from launcher.safefs.parallel import Hands
+from launcher.safefs.dirs import Dir, Tree, opened
+from launcher.safefs.parallel import Workers
 from launcher.text import shown
 from launcher.transfer.channel import Channel
 from launcher.transfer.chunks import DIGEST, PIECE, Standing, agreed, count_of
 from launcher.transfer.counting import Count, Tell, nobody
 from launcher.transfer.frames import Frame, number
 from launcher.transfer.listing import Entry, batches, listed
-from launcher.transfer.names import joined
-from launcher.transfer.problem import Garbled, Trouble
-from launcher.transfer.tree import Tree, opened, why
+from launcher.transfer.names import divided, joined
+from launcher.transfer.problem import Broken, Garbled, Told, Trouble
 
 TOLD = 20  # of what is skipped, by name
-# Says all that there is to say of a file.
+# Sends all frames of a file.
 Say = Callable[[Channel, Count, Tell], None]
 
 
 def send(tree: Tree, base: str, first: str, channel: Channel, tell: Tell = nobody) -> Count:
     """Send what is at `first` below `base`, without it all that is there, and return how much that was."""
-    with Hands() as hands:
-        listing = listed(tree, base, first, hands)
+    with Workers() as workers:
+        listing = listed(tree, base, first, workers)
         files = [entry for entry in listing.entries if not entry.is_directory]
         skipped, lost = _told(listing.skipped), _told(listing.lost)
         count = Count(
@@ -37,7 +37,7 @@ def send(tree: Tree, base: str, first: str, channel: Channel, tell: Tell = nobod
         for batch in batches(listing.entries):
             channel.put("offer", entries=[[each.path, each.size, each.runs] for each in batch])
             want = channel.get("want")
-            for say in hands.each(_sayings(tree, base, batch, _theirs(want, batch), _order(want, batch))):
+            for say in workers.each(_sayings(tree, base, batch, _theirs(want, batch), _order(want, batch))):
                 say(channel, count, tell)
                 count.files += 1
                 tell(count)
@@ -47,21 +47,21 @@ def send(tree: Tree, base: str, first: str, channel: Channel, tell: Tell = nobod
 
 
 def _told(sentences: tuple[str, ...]) -> list[str]:
-    """Return what is said of them at both ends."""
+    """Return the first of the sentences, and how many there are."""
     return [*sentences[:TOLD], *([f"{len(sentences):,} in all"] if sentences[TOLD:] else [])]
 
 
 def _order(frame: Frame, batch: tuple[Entry, ...]) -> list[int]:
-    """Return the files' numbers as the other end wants them."""
+    """Return the files' numbers in the order that the other end asks for."""
     files = [index for index, entry in enumerate(batch) if not entry.is_directory]
     found = frame.head.get("order", files)
     if not isinstance(found, list) or sorted(number(each, len(batch) - 1) for each in found) != files:
-        raise Garbled("files are wanted that were not offered")
+        raise Garbled("the other end asks for files that were not offered")
     return found
 
 
 def _theirs(frame: Frame, batch: tuple[Entry, ...]) -> Mapping[int, Standing]:
-    """Return what the other end has, by the files' numbers."""
+    """Return the digests of what the other end has, by the files' numbers."""
     found: dict[int, Standing] = {}
     at = 0
     for given, many, whole in frame.rows("have", 3):
@@ -70,14 +70,14 @@ def _theirs(frame: Frame, batch: tuple[Entry, ...]) -> Mapping[int, Standing]:
         found[index] = Standing(frame.body[at : at + length], whole is True)
         at += length
     if at != len(frame.body):
-        raise Garbled("the digests of what is there are not as many as is said")
+        raise Garbled("the other end sends another number of digests than it announced")
     return found
 
 
 def _sayings(
     tree: Tree, base: str, batch: tuple[Entry, ...], theirs: Mapping[int, Standing], order: Iterable[int]
 ) -> Iterator[Callable[[], Say]]:
-    """Yield for each file how to find out what there is to say of it; a small one is read by that, and no other."""
+    """Yield for each file the work that prepares its frames; only a small file is read by it."""
     for index in order:
         entry = batch[index]
         path, standing = joined(base, entry.path), theirs.get(index, Standing())
@@ -90,21 +90,16 @@ def _sayings(
             yield partial(partial, _lost, index, str(trouble))
 
 
-def _read(within: int, path: str, entry: Entry, index: int, theirs: Standing) -> Say:
+def _read(within: Dir, path: str, entry: Entry, index: int, theirs: Standing) -> Say:
     """Read a small file; the directory is closed."""
     try:
-        file = opened(within, path)
-        try:
+        with opened(within, divided(path)[1]) as file:
             start = _start(file, entry, theirs)
             piece = os.pread(file, entry.size - start, start)
-        finally:
-            os.close(file)
     except Trouble as trouble:
         return partial(_lost, index, str(trouble))
-    except OSError as error:
-        return partial(_lost, index, f"{shown(entry.path)} cannot be read: {why(error)}")
     finally:
-        os.close(within)
+        os.close(within.fd)
     return partial(_whole, entry, index, start, piece)
 
 
@@ -124,18 +119,14 @@ def _large(
 ) -> None:
     """Send what the other end has not of a large file; one that cannot be read to its end is told as lost."""
     try:
-        file = tree.opened(path)
+        with tree.opened(path) as file:
+            start = _start(file, entry, theirs)
+            count.bytes += start
+            _pieces(file, entry, index, start, channel, count, tell)
+    except (Broken, Garbled, Told):  # of the connection, not of the file
+        raise
     except Trouble as trouble:
         _lost(index, str(trouble), channel, count, tell)
-        return
-    try:
-        start = _start(file, entry, theirs)
-        count.bytes += start
-        _pieces(file, entry, index, start, channel, count, tell)
-    except OSError as error:
-        _lost(index, f"{shown(entry.path)} cannot be read: {why(error)}", channel, count, tell)
-    finally:
-        os.close(file)
 
 
 def _start(file: int, entry: Entry, theirs: Standing) -> int:

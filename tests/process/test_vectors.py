@@ -20,8 +20,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from launcher.pod.gang.store.passes import complete
-from launcher.pod.gang.store.record import Record
-from launcher.pod.gang.store.volume import Below
+from launcher.pod.gang.store.record import Record, on_volume
 from tests.grounds.api.control_plane import ControlPlane
 from tests.grounds.api.nodes import node_of
 from tests.support.desks import CLAIM, Said, User
@@ -66,7 +65,7 @@ def test_a_record_and_its_complete_passes_are_read(
     name: str, highest: int, code: int | None, passes: tuple[int, ...], tmp_path: Path
 ) -> None:
     key = left_by(name, tmp_path)
-    output = Below(root=PurePosixPath(tmp_path / "volume"), parts=(JOB, "output"))
+    output = on_volume(PurePosixPath(tmp_path / "volume"), JOB, "output")
     record = Record(where=output.at(".launcher"), key=key, job=JOB)
     latest, verdict = record.latest(), record.verdict()
     assert latest

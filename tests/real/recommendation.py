@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from launcher.pod.gang.store import passes
-from launcher.pod.gang.store.volume import Below
+from launcher.pod.gang.store.record import on_volume
 from tests.support.gangs import Gang, gang
 from tests.support.pods import JOB
 
@@ -80,7 +80,7 @@ def constant(g: Gang) -> float:
 
 def complete(g: Gang) -> tuple[int, ...]:
     """Return the passes that the launcher holds complete."""
-    return passes.complete(Below(root=PurePosixPath(g.volume), parts=(JOB, "output")))
+    return passes.complete(on_volume(PurePosixPath(g.volume), JOB, "output"))
 
 
 def child_codes(g: Gang) -> list[tuple[str, int]]:

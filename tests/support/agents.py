@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from launcher.safefs.dirs import Tree
 from launcher.transfer.channel import Channel
 from launcher.transfer.counting import Count, Tell, nobody
-from launcher.transfer.problem import Broken
+from launcher.transfer.problem import Broken, Trouble
 from launcher.transfer.receiving import receive
 from launcher.transfer.sending import send
-from launcher.transfer.tree import Tree
 
 
 class Child:
@@ -61,7 +61,7 @@ def upload(
     top: Path, base: str, first: str, volume: Path, target: str = "", *, inside: bool = False, tell: Tell = nobody
 ) -> Count:
     """Copy what is at a path below a directory to the volume."""
-    with agent(volume) as (channel, _), Tree(str(top)) as tree:
+    with agent(volume) as (channel, _), Tree(str(top), Trouble) as tree:
         channel.put("receive", target=target, inside=inside)
         count = send(tree, base, first, channel, tell)
         channel.put("bye")
@@ -73,7 +73,7 @@ def download(
     volume: Path, base: str, first: str, top: Path, target: str = "", *, inside: bool = True, tell: Tell = nobody
 ) -> Count:
     """Copy what is at a path of the volume to a directory."""
-    with agent(volume) as (channel, _), Tree(str(top)) as tree:
+    with agent(volume) as (channel, _), Tree(str(top), Trouble) as tree:
         channel.put("send", base=base, first=first)
         count = receive(tree, target, channel, tell, inside=inside)
         channel.put("bye")

@@ -11,9 +11,9 @@ from types import FrameType
 from typing import Any
 
 from launcher.pod.gang.protocol.messages import Generation, Who
-from launcher.pod.gang.store.record import Record
-from launcher.pod.gang.store.volume import Below
+from launcher.pod.gang.store.record import Record, on_volume
 from launcher.pod.settings.nouns import Role
+from launcher.safefs.dirs import Below
 from launcher.safefs.small_file import Link
 
 KEY = "0b6f7c1e-2f1d-4a43-9b6f-3f3f5c0f9a11"
@@ -33,7 +33,7 @@ class Told(list[tuple[str, dict[str, Any]]]):
 
 def output_in(top: Path) -> Below:
     """Return where the output of a job on this volume goes."""
-    return Below(root=PurePosixPath(top), parts=(JOB, "output"))
+    return on_volume(PurePosixPath(top), JOB, "output")
 
 
 def record_in(top: Path, key: str = KEY, *, job: str = JOB, link: Link = os.link) -> Record:

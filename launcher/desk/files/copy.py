@@ -12,13 +12,13 @@ from launcher.desk.files.paths import Remote
 from launcher.desk.files.progress import CopyProgress
 from launcher.desk.files.visit import ATTEMPTS, Visit, visit
 from launcher.desk.session import Desk
+from launcher.safefs.dirs import Tree
 from launcher.text import shown
 from launcher.transfer.channel import Channel
 from launcher.transfer.counting import Count
 from launcher.transfer.problem import Broken, Trouble
 from launcher.transfer.receiving import receive
 from launcher.transfer.sending import send
-from launcher.transfer.tree import Tree
 from launcher.transfer.writing import BUSY
 
 TOLD = 20  # names of files that were skipped or lost
@@ -127,9 +127,9 @@ def _told(desk: Desk, count: Count, progress: CopyProgress, where: str) -> None:
 
 def _tree(top: Path) -> Tree:
     try:
-        return Tree(str(top))
-    except OSError as error:
-        raise Problem(f"{shown(str(top))}: {(error.strerror or str(error)).lower()}") from None
+        return Tree(str(top), Trouble)
+    except Trouble as trouble:
+        raise Problem(str(trouble)) from None
 
 
 def _need(tree: Tree, base: str, first: str) -> None:

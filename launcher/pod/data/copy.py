@@ -5,29 +5,43 @@ No link is followed, no device opened; what an interrupted copy left is kept whe
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from launcher.contract import MANIFEST
 from launcher.dataset.manifest import Entry
-from launcher.pod.data.crew import Crew
 from launcher.pod.data.file import FileCopier, Read
-from launcher.pod.data.filesystems import threads_for
 from launcher.pod.data.links import Link
 from launcher.pod.data.survey import Census, read_link, refuse_leaving, survey
 from launcher.pod.log import Tell
 from launcher.pod.outcome import ShardError
-from launcher.safefs.dirs import Dir, Found, Kind, all_inside, directory, inside, laid_over
-from launcher.safefs.refusals import naming
+from launcher.safefs.dirs import Dir, directory, inside
+from launcher.safefs.overlay import Found, Kind, all_inside, laid_over
+from launcher.safefs.parallel import Workers, threads_for
+from launcher.safefs.refusals import Refusal, naming
 from launcher.text import shown
+
+Works = Generator[Callable[[], None] | ExitStack]
+
+FLYING = 512  # files that are begun: the others go on while one of them is large
+STAYS = "expected it to stay while it is copied: run the job again when no program changes it"
+REFUSAL = Refusal(
+    error=ShardError,
+    advice={
+        errno.ENOENT: STAYS,
+        errno.ESTALE: STAYS,
+        errno.EROFS: "expected a place that this pod may write to: mount a volume there, or set LAUNCHER_WORKDIR",
+    },
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,43 +59,31 @@ class Copier:
 
         What a manifest lists is held against it.
         """
-        with _side_by_side(self.threads or max(threads_for(each.fd) for each in dirs)) as pool:
-            return self._assemble(dirs, into, listed or {}, pool)
+        threads = self.threads or max(threads_for(each.fd) for each in dirs)
+        with Workers(threads, flying=FLYING, borrowing=True) as workers:
+            return self._assemble(dirs, into, listed or {}, workers)
 
-    def _assemble(
-        self, dirs: Sequence[Dir], into: Path, listed: Mapping[str, Entry], pool: ThreadPoolExecutor | None
-    ) -> Census:
-        census = survey(dirs, listed, pool)
+    def _assemble(self, dirs: Sequence[Dir], into: Path, listed: Mapping[str, Entry], workers: Workers) -> Census:
+        census = survey(dirs, listed, workers)
         refuse_leaving(census.links)
-        with naming(str(into)):
+        with naming(str(into), REFUSAL):
             into.mkdir(mode=0o700, exist_ok=True)
-        with directory(into, trusted=True, ours=True) as target:
-            _check_room(census.bytes - survey((target,), {}, None).bytes, dirs, target)
+        with directory(into, REFUSAL, trusted=True, ours=True) as target:
+            _check_room(census.bytes - survey((target,), {}, Workers(1)).bytes, dirs, target)
             with ThreadPoolExecutor(1) as beside:
-                crew = Crew(pool)
-                copy = _Copy(whole=census, copier=self, listed=listed, crew=crew, beside=None if pool else beside)
-                try:
-                    copy.tree(dirs, target)
-                    crew.settle()
-                finally:
-                    crew.halt()
+                hasher = None if workers.side_by_side else beside
+                copy = _Copy(whole=census, copier=self, listed=listed, workers=workers, beside=hasher)
+                with closing(copy.tree(dirs, target)) as works:
+                    for _ in workers.each(works):
+                        pass
         # Once more, for what was really copied: the source may have changed since the survey.
         refuse_leaving(copy.links)
         if missing := sorted(listed.keys() - copy.verified):
             raise ShardError(
-                f"{shown(missing[0])} is not there, and {MANIFEST} lists it: expected all files of the split, "
+                f"{shown(missing[0])} is not there, but {MANIFEST} lists it: expected all files of the split, "
                 f"{len(missing)} are missing; split the data again, or copy it to the volume again"
             )
         return Census(files=copy.files, bytes=copy.bytes, links=copy.links, verified=len(copy.verified))
-
-
-@contextmanager
-def _side_by_side(threads: int) -> Iterator[ThreadPoolExecutor | None]:
-    if threads < 2:
-        yield None
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        yield pool
 
 
 @dataclass(slots=True, kw_only=True)
@@ -91,7 +93,7 @@ class _Copy:
     whole: Census
     copier: Copier
     listed: Mapping[str, Entry]
-    crew: Crew
+    workers: Workers
     beside: ThreadPoolExecutor | None
     files: int = 0
     bytes: int = 0
@@ -105,7 +107,8 @@ class _Copy:
         self.due = self.copier.clock() + self.copier.every
         self.file = FileCopier(count=self._count, read=self.copier.read, beside=self.beside)
 
-    def tree(self, dirs: Sequence[Dir], into: Dir, above: str = "") -> None:
+    def tree(self, dirs: Sequence[Dir], into: Dir, above: str = "") -> Works:
+        """Yield what is to be done for each file, and each directory that is left, to be closed after its files."""
         found, present = laid_over(dirs), laid_over((into,))
         for old in present.values():
             # A link is quickly made anew, which tells that it is right.
@@ -114,12 +117,12 @@ class _Copy:
         for each in found.values():
             again = each.name in present and each.kind is present[each.name].kind
             if each.kind is Kind.DIRECTORY:
-                self._directory(each, into, above, again)
+                yield from self._directory(each, into, above, again)
             elif each.kind is Kind.LINK:
                 self._link(each, into, above)
             else:
-                self.crew.begin(partial(self._file, each, into, again))
-        with naming(into.path):
+                yield partial(self._file, each, into, again)
+        with into.naming():
             # The owner's rights stay, or the tree could not be removed again.
             os.fchmod(into.fd, os.fstat(dirs[-1].fd).st_mode & 0o777 | 0o700)
 
@@ -131,23 +134,23 @@ class _Copy:
             if entry:
                 self.verified.add(found.path)
 
-    def _directory(self, found: Found, into: Dir, above: str, again: bool) -> None:
-        with naming(f"{into.path}/{found.name}"):
+    def _directory(self, found: Found, into: Dir, above: str, again: bool) -> Works:
+        with into.naming(found.name):
             if not again:
                 os.mkdir(found.name, 0o700, dir_fd=into.fd)
         with ExitStack() as stack:
             target = stack.enter_context(inside(into, found.name))
             dirs = stack.enter_context(all_inside(found))
             try:
-                self.tree(dirs, target, f"{above}{found.name}/")
+                yield from self.tree(dirs, target, f"{above}{found.name}/")
             except BaseException:
-                self.crew.halt()
+                self.workers.halt()  # they use the directories that are closed now
                 raise
-            self.crew.leave(stack.pop_all())
+            yield stack.pop_all()
 
     def _link(self, found: Found, into: Dir, above: str) -> None:
         link = self.links[above + found.name] = read_link(found)
-        with naming(f"{into.path}/{found.name}"):
+        with into.naming(found.name):
             os.symlink(link.target, found.name, dir_fd=into.fd)
 
     def _count(self, size: int) -> None:
@@ -164,7 +167,7 @@ class _Copy:
 
 
 def _remove(found: Found) -> None:
-    with naming(found.path):
+    with found.at.naming(found.name):
         if found.kind is Kind.DIRECTORY:
             shutil.rmtree(found.name, dir_fd=found.at.fd)
         else:
@@ -172,11 +175,11 @@ def _remove(found: Found) -> None:
 
 
 def _check_room(needed: int, dirs: Sequence[Dir], target: Dir) -> None:
-    with naming(target.path):
+    with target.naming():
         disk = os.fstatvfs(target.fd)
     free = disk.f_bavail * disk.f_frsize
     if needed > free:
         raise ShardError(
             f"{shown(dirs[-1].path)} needs {needed} bytes more in {Path(target.path).parent}, {free} are free: "
-            "expected room for all of it; free some, or raise the size or the ephemeral-storage limit"
+            "expected room for all of it; free some room there, or raise its size or the ephemeral-storage limit"
         )

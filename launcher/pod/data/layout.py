@@ -26,7 +26,7 @@ def find_shard(
     if by_rank and under_data:
         raise ShardError(
             f"{job_dir} holds shards in both layouts, {_first(by_rank)}/{DATA} and {DATA}/{_first(under_data)}: "
-            "expected one of them; move the one away that is out of date"
+            "expected one of them; move the outdated one away"
         )
     numbers = by_rank or under_data
     if not numbers:

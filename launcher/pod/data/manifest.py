@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 
 from launcher.contract import MANIFEST
 from launcher.dataset.manifest import LIMIT, Entry, Manifest, parse
 from launcher.dataset.problem import DatasetError
 from launcher.pod.outcome import ShardError
-from launcher.safefs.dirs import FILE, Dir, Kind, format_of, kind_of, opened
-from launcher.safefs.refusals import naming
+from launcher.safefs.dirs import Dir, format_of, opened
+from launcher.safefs.small_file import read_at_most
 
 
 def listed_in(job: Dir, shards: Sequence[Dir], ways: int) -> Mapping[str, Entry]:
@@ -21,7 +20,7 @@ def listed_in(job: Dir, shards: Sequence[Dir], ways: int) -> Mapping[str, Entry]
     if found.shards != ways:
         raise ShardError(
             f"{job.path}: {ways} shards are there, and {MANIFEST} lists {found.shards}: "
-            "expected those that it lists alone; move the others away, or the manifest if it is out of date"
+            "expected only those that it lists; move the others away, or the manifest if it is outdated"
         )
     entries = {f"{job.path}/{entry.name}": entry for entry in found.files}
     mine = tuple(f"{shard.path}/" for shard in shards)
@@ -31,16 +30,11 @@ def listed_in(job: Dir, shards: Sequence[Dir], ways: int) -> Mapping[str, Entry]
 def _manifest(job: Dir) -> Manifest | None:
     if not format_of(job, MANIFEST):
         return None
-    path = f"{job.path}/{MANIFEST}"
-    with opened(path, FILE, name=MANIFEST, at=job.fd) as file, naming(path):
-        if kind_of(os.fstat(file).st_mode, path) is not Kind.FILE:
-            raise ShardError(f"{path} is no file: expected the manifest of a split; move it away")
-        text = b""
-        while len(text) <= LIMIT and (block := os.read(file, 1 << 20)):
-            text += block
+    with opened(job, MANIFEST) as file:
+        text = read_at_most(file, LIMIT + 1)
     try:
         if len(text) > LIMIT:
             raise DatasetError(f"more than {LIMIT} bytes")
         return parse(text)
     except DatasetError as error:
-        raise ShardError(f"{path}: {error}; expected the manifest of a split: move it away") from None
+        raise ShardError(f"{job.path}/{MANIFEST}: {error}; expected the manifest of a split; move it away") from None

@@ -1,4 +1,4 @@
-"""The places of staged things in the working directory, and how what is there makes way for them.
+"""The places of staged files in the working directory, and how older ones make way for them.
 
 Killed between any two steps, the next start comes to the same end. Only what the marker file knows as staged is
 ever deleted; a `data` of the image or the user is moved to `data.before`.
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from launcher.contract import DATA
-from launcher.pod.data.copy import Copier
+from launcher.pod.data.copy import REFUSAL, Copier
 from launcher.pod.data.marker import Identity, Marker
 from launcher.pod.outcome import ShardError
 from launcher.safefs.dirs import directory
@@ -36,12 +36,12 @@ class Place:
 
     @property
     def data(self) -> Path:
-        """What the trainer reads."""
+        """The directory that the trainer reads."""
         return self.workdir / DATA
 
     @property
     def before(self) -> Path:
-        """What `data` was before the first staging."""
+        """The `data` of the image or the user, as it was before the first staging."""
         return self.workdir / "data.before"
 
     @property
@@ -65,7 +65,9 @@ class Place:
             return kept
         info = self.data.lstat()
         if not stat.S_ISDIR(info.st_mode):
-            raise ShardError(f"{self.data} is no directory: expected one, or nothing there; remove it from the image")
+            raise ShardError(
+                f"{self.data} is not a directory: expected a directory, or nothing; remove it from the image"
+            )
         if info.st_dev != self.workdir.stat().st_dev:
             raise self._mounted()
         if self._is_ours(self._marker()):
@@ -105,7 +107,7 @@ class Place:
     def merge(self, staged: Path, into: Path | None = None) -> None:
         """Move everything below a directory to its place in the working directory, over what is there."""
         into = into or self.workdir
-        with naming(str(staged)):
+        with naming(str(staged), REFUSAL):
             entries = sorted(staged.iterdir())
         for entry in entries:
             target = into / entry.name
@@ -113,13 +115,13 @@ class Place:
             if is_directory and _exists(target):
                 if not stat.S_ISDIR(target.lstat().st_mode):
                     raise ShardError(
-                        f"{shown(str(target))} is no directory, but one of the job's files is: rename one"
+                        f"{shown(str(target))} is not a directory, but in the job's files it is one: rename one"
                     )
                 self.merge(entry, target)
             else:
-                with naming(str(target)):
+                with naming(str(target), REFUSAL):
                     self.rename(entry, target)
-        with naming(str(staged)):
+        with naming(str(staged), REFUSAL):
             staged.rmdir()
 
     def _set_aside(self, marker: Marker) -> None:
@@ -128,7 +130,7 @@ class Place:
         except _OtherDeviceError:
             # A directory of the image: overlayfs moves none. It is copied, and from then on ours to delete.
             copy = self.workdir / ".data.before.staging"
-            with directory(self.data, trusted=True) as data:
+            with directory(self.data, REFUSAL, trusted=True) as data:
                 self.copier.assemble((data,), copy)
             self._remember(Marker(staged=marker.staged, copied=marker.copied | {_identity(self.data)}))
             self._move(copy, self.before)
@@ -152,19 +154,19 @@ class Place:
 
     def _marker(self) -> Marker:
         file = self.workdir / ".data.staged"
-        with naming(str(file)):
+        with naming(str(file), REFUSAL):
             return Marker.parse(file.read_text(errors="replace")) if _exists(file) else Marker()
 
     def _remember(self, marker: Marker) -> None:
         file = self.workdir / ".data.staged"
-        with naming(str(file)):
+        with naming(str(file), REFUSAL):
             new = file.with_suffix(".new")
             new.write_text(marker.text())
         self._move(new, file)
 
     def _move(self, source: Path, target: Path) -> None:
         try:
-            with naming(str(target)):
+            with naming(str(target), REFUSAL):
                 self.rename(source, target)
         except ShardError as error:
             number = getattr(error.__cause__, "errno", None)
@@ -173,13 +175,13 @@ class Place:
             raise (self._mounted() if number == errno.EBUSY else error) from None
 
     def _delete(self, path: Path) -> None:
-        with naming(str(path)):
+        with naming(str(path), REFUSAL):
             self.remove(path)
 
     def _mounted(self) -> ShardError:
         return ShardError(
             f"{self.data} is a mount, which cannot be replaced as a whole: "
-            f"expected the volume to be mounted at the working directory, {self.workdir}, or elsewhere"
+            f"mount the volume at the working directory, {self.workdir}, or elsewhere"
         )
 
 
@@ -188,11 +190,11 @@ class _OtherDeviceError(ShardError):
 
 
 def _exists(path: Path) -> bool:
-    with naming(str(path)):
+    with naming(str(path), REFUSAL):
         return os.path.lexists(path)
 
 
 def _identity(path: Path) -> Identity:
-    with naming(str(path)):
+    with naming(str(path), REFUSAL):
         info = path.lstat()
     return info.st_dev, info.st_ino

@@ -17,17 +17,17 @@ from pathlib import Path
 from launcher.contract import DATA
 from launcher.dataset.manifest import Entry
 from launcher.pod import workdir
-from launcher.pod.data.copy import Copier
+from launcher.pod.data.copy import REFUSAL, Copier
 from launcher.pod.data.file import Read
 from launcher.pod.data.layout import NUMBER, find_shard
 from launcher.pod.data.manifest import listed_in
 from launcher.pod.data.place import Place
+from launcher.pod.data.survey import refuse_same_names
 from launcher.pod.log import Tell
 from launcher.pod.outcome import ShardError
 from launcher.pod.peers.roster import Roster
 from launcher.pod.settings.nouns import Role, Settings
-from launcher.safefs.dirs import Dir, directory, format_of, inside, names, refuse_same_names
-from launcher.safefs.refusals import naming
+from launcher.safefs.dirs import Dir, directory, format_of, inside, names
 
 WORKDIR = "expected the working directory to be there: create it in the image, or set LAUNCHER_WORKDIR"
 
@@ -62,7 +62,7 @@ def stage(
     copier = Copier(tell=tell, every=every, clock=clock, read=read, threads=settings.stage_threads)
     place = Place(workdir=Path(settings.workdir), copier=copier, rename=rename, remove=remove)
     with ExitStack() as stack:
-        work = stack.enter_context(directory(place.workdir, trusted=True, advice=WORKDIR))
+        work = stack.enter_context(directory(place.workdir, REFUSAL, trusted=True, where_absent=WORKDIR))
         job = _job(settings, stack)
         config = _config(settings, job, stack)
         config_data = tuple(_data_of(config, stack))
@@ -117,7 +117,7 @@ def _job(settings: Settings, stack: ExitStack) -> Dir | None:
         return None
     workdir.make_jobs_place(settings.job_path)
     advice = "expected the directory that JOB_PATH names: is the volume mounted?"
-    volume = stack.enter_context(directory(Path(settings.job_path), advice=advice))
+    volume = stack.enter_context(directory(Path(settings.job_path), REFUSAL, where_absent=advice))
     if not format_of(volume, settings.job):
         return None
     return stack.enter_context(inside(volume, settings.job))
@@ -129,7 +129,8 @@ def _config(settings: Settings, job: Dir | None, stack: ExitStack) -> tuple[Dir,
         return ()
     advice = f"expected a directory with the job's files, as TRAIN_CONFIG_DIR={settings.config_dir} says"
     if settings.config_dir.is_absolute():  # of the image, or of any volume that is mounted
-        return _with_payload(stack.enter_context(directory(Path(settings.config_dir), advice=advice)), stack)
+        top = Path(settings.config_dir)
+        return _with_payload(stack.enter_context(directory(top, REFUSAL, where_absent=advice)), stack)
     if job is None:
         raise ShardError(f"{settings.job_dir} does not exist: expected the job's directory, with its files in it")
     found = job
@@ -145,7 +146,7 @@ def _with_payload(config: Dir, stack: ExitStack) -> tuple[Dir, ...]:
     """
     if format_of(config, PAYLOAD) != stat.S_IFLNK:
         return (config,)
-    with naming(f"{config.path}/{PAYLOAD}"):
+    with config.naming(PAYLOAD):
         day = os.readlink(PAYLOAD, dir_fd=config.fd)
     if day not in names(config) or not stat.S_ISDIR(format_of(config, day)):
         return (config,)

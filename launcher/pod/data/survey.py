@@ -1,29 +1,27 @@
-"""What a tree holds, asked before anything is copied: how much it is, and where its links lead."""
+"""The survey of a tree before it is copied: its size, and where its links lead."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
 
 from launcher.dataset.manifest import Entry
 from launcher.pod.data.links import Link, leaving
 from launcher.pod.outcome import ShardError
-from launcher.safefs.dirs import Dir, Found, Kind, all_inside, laid_over
-from launcher.safefs.refusals import naming
+from launcher.safefs.dirs import Dir
+from launcher.safefs.overlay import Found, Kind, all_inside, laid_over, walk
+from launcher.safefs.parallel import Workers
 from launcher.text import shown
 
-T = TypeVar("T")
 TOGETHER = 16  # directories that are open at a time on each level, so that they can be listed side by side
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Census:
-    """What a tree holds."""
+    """How many files and bytes a tree holds, and its links."""
 
     files: int
     bytes: int
@@ -31,11 +29,11 @@ class Census:
     verified: int = 0
 
 
-def survey(dirs: Sequence[Dir], listed: Mapping[str, Entry], pool: ThreadPoolExecutor | None) -> Census:
+def survey(dirs: Sequence[Dir], listed: Mapping[str, Entry], workers: Workers) -> Census:
     """Return what the directories laid over each other hold; a size that is listed is not asked for."""
     files = size = 0
     links: dict[str, Link] = {}
-    together = TOGETHER if pool else 1
+    together = TOGETHER if workers.side_by_side else 1
 
     def visit(found: Collection[Found], above: str) -> None:
         nonlocal files, size
@@ -43,29 +41,19 @@ def survey(dirs: Sequence[Dir], listed: Mapping[str, Entry], pool: ThreadPoolExe
         entries = [listed.get(each.path) for each in plain]
         files += len(plain)
         size += sum(entry.bytes for entry in entries if entry)
-        size += sum(_each(_size, [each for each, entry in zip(plain, entries, strict=True) if not entry], pool))
+        unlisted = (each for each, entry in zip(plain, entries, strict=True) if not entry)
+        size += sum(workers.each(partial(_size, each) for each in unlisted))
         links.update({above + each.name: read_link(each) for each in found if each.kind is Kind.LINK})
         folders = [each for each in found if each.kind is Kind.DIRECTORY]
         for begin in range(0, len(folders), together):
             some = folders[begin : begin + together]
             with ExitStack() as stack:
-                for each, below in zip(some, _each(partial(_listed, stack), some, pool), strict=True):
+                found_below = list(workers.each(partial(_listed, stack, each) for each in some))
+                for each, below in zip(some, found_below, strict=True):
                     visit(below, f"{above}{each.name}/")
 
     visit(laid_over(dirs).values(), "")
     return Census(files=files, bytes=size, links=links)
-
-
-def _each(work: Callable[[Found], T], found: Sequence[Found], pool: ThreadPoolExecutor | None) -> Iterable[T]:
-    """Return what each comes to, after all have ended: a descriptor's number must not be used again before."""
-    if pool is None:
-        return map(work, found)
-    futures = [pool.submit(work, each) for each in found]
-    wait(futures, return_when=FIRST_EXCEPTION)
-    for each in futures:
-        each.cancel()
-    wait(futures)
-    return [each.result() for each in futures]
 
 
 def _listed(stack: ExitStack, found: Found) -> Collection[Found]:
@@ -74,13 +62,13 @@ def _listed(stack: ExitStack, found: Found) -> Collection[Found]:
 
 
 def _size(found: Found) -> int:
-    with naming(found.path):
+    with found.at.naming(found.name):
         return os.stat(found.name, dir_fd=found.at.fd, follow_symlinks=False).st_size
 
 
 def read_link(found: Found) -> Link:
-    """Return a link."""
-    with naming(found.path):
+    """Return a link as it stands, without following it."""
+    with found.at.naming(found.name):
         target = os.readlink(found.name, dir_fd=found.at.fd)
     return Link(target=target, where=found.path, trusted=found.at.trusted)
 
@@ -91,5 +79,17 @@ def refuse_leaving(links: Mapping[str, Link]) -> None:
         link = links[refused[0]]
         raise ShardError(
             f"{shown(link.where)} is a link to {link.target!r}, which leads out of the tree: "
-            "expected only links that stay in it; put the file itself there"
+            "expected only links that stay in it; put the file itself in its place"
         )
+
+
+def refuse_same_names(dirs: Sequence[Dir]) -> None:
+    """Refuse several shards that have a file of the same name: one would cover the other."""
+    first: dict[str, str] = {}
+    for each in dirs if len(dirs) > 1 else ():
+        for path, found in walk((each,)):
+            if found.kind is not Kind.DIRECTORY and first.setdefault(path, found.path) != found.path:
+                raise ShardError(
+                    f"{shown(first[path])} and {shown(found.path)} go to one place, as this rank has both shards: "
+                    "expected a name of its own for each file; rename one, or split the data into one shard a trainer"
+                )

@@ -12,7 +12,6 @@ class Lines:
     """One stream's unfinished line, and the prefix that its lines get."""
 
     def __init__(self, prefix: bytes, limit: int = LINE_LIMIT) -> None:
-        """Begin at the start of a line."""
         self._prefix = prefix
         self._limit = limit
         # Not a list of blocks: a progress bar writes millions of a few bytes before its first newline.

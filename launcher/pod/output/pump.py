@@ -44,7 +44,7 @@ class Pump:
         self._thread = threading.Thread(target=self._run, name=f"pump {name}", daemon=True)
 
     def start(self) -> None:
-        """Begin to read; the child has its end by now."""
+        """Begin to read, once the child has its end of the pipe."""
         os.close(self.write_end)
         self._thread.start()
 

@@ -1,7 +1,7 @@
 """A place that output goes to, behind a bounded queue and a thread of its own.
 
 A slow reader slows the writer, as a pipe does. One that takes nothing at all for a while is written off until it
-takes something again: what comes meanwhile is dropped and counted. So it can stop neither a child nor the launcher.
+takes something again: output is dropped and counted meanwhile. So it can stop neither a child nor the launcher.
 """
 
 from __future__ import annotations
@@ -24,20 +24,19 @@ class Place(Protocol):
         """Take some of a block, as little as shows that the reader moves, and return how much."""
 
     def stands_still(self) -> None:
-        """Hear that nothing was taken for a while, so that what comes now is dropped; do not wait."""
+        """Take note that nothing was taken for a while, so that blocks are dropped from now on; do not wait."""
 
     def goes_on(self, lost: int) -> bytes:
         """Return the words that go out where so many bytes were dropped; do not wait."""
 
     def close(self) -> None:
-        """Take leave."""
+        """Give back what the place holds; nothing is written after it."""
 
 
 class Sink:
-    """A bounded queue of blocks, and the thread that writes them."""
+    """A bounded queue of blocks, and the thread that writes them to their place."""
 
     def __init__(self, place: Place, *, name: str, limit: int = LIMIT, patience: float = PATIENCE) -> None:
-        """Start the thread."""
         self._place = place
         self._limit = limit
         self._patience = patience
@@ -54,7 +53,7 @@ class Sink:
 
     @property
     def waiting(self) -> int:
-        """The bytes that are not written yet."""
+        """How many bytes are queued and not written yet."""
         with self._changed:
             return sum(len(block) for block in self._queue if block) - self._written
 
@@ -77,7 +76,7 @@ class Sink:
             return self._wait(lambda: not self._queue, until)
 
     def close(self, until: float) -> bool:
-        """Flush, and end the thread."""
+        """Write what is queued and end the thread; return whether all was written by then."""
         with self._changed:
             self._own_up()
             self._append(None)
@@ -109,7 +108,7 @@ class Sink:
             self.lost += len(block)
 
     def _own_up(self) -> None:
-        """Tell how much was dropped, on a line of its own."""
+        """Queue the words for the gap, on a line of their own."""
         if self._untold:
             words = self._place.goes_on(self._untold)
             self._untold = 0

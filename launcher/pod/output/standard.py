@@ -19,7 +19,6 @@ class Stream:
     """A descriptor that is already open; a reader that went away is no failure of the job."""
 
     def __init__(self, descriptor: int) -> None:
-        """Look at what it is."""
         self._descriptor = descriptor
         self._pipe = self._file = False
         with suppress(OSError):  # it may be closed, and then nothing is written
@@ -35,7 +34,9 @@ class Stream:
         self._poll.poll()
         try:
             return os.write(self._descriptor, block[: self._at_once(len(block))])
-        except BlockingIOError:  # whoever started the launcher left it non-blocking, and somebody else was faster
+        except (
+            BlockingIOError
+        ):  # it was left non-blocking by the starter of the launcher, and another writer was faster
             return 0
         except OSError:
             return len(block)
@@ -49,14 +50,14 @@ class Stream:
         return PIECE
 
     def stands_still(self) -> None:
-        """Say nothing: who should read it?"""
+        """Say nothing here: the reader of this output does not read."""
 
     def goes_on(self, lost: int) -> bytes:
-        """Return the words for what nobody read."""
-        return f"[launcher] {lost} bytes were dropped here: nobody read them\n".encode()
+        """Return the line that stands in the output for the dropped bytes."""
+        return f"[launcher] {lost} bytes were dropped here: the output was not being read\n".encode()
 
     def close(self) -> None:
-        """Leave it open: it is not ours."""
+        """Leave it open: other processes share it."""
 
 
 def _unread(pipe: int) -> int:

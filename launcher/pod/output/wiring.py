@@ -21,7 +21,7 @@ LAST_LINES = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramOutput:
-    """One program's pipe and log."""
+    """A program's output: its pipe, and its log where the job has a volume."""
 
     program: Program
     pump: Pump
@@ -49,14 +49,18 @@ def outputs_of(plan: Plan, settings: Settings, out: Sink, tell: Tell, heading: s
 
 
 def finish(outputs: Sequence[ProgramOutput], out: Sink, tell: Tell, until: float) -> None:
-    """Bring the last words to where they belong."""
+    """Write out what is still in pipes and queues, up to a time, and tell what is lost."""
     for output in outputs:
         output.pump.finish(until)
     for output in outputs:
         if output.log:
             output.log.finish(until)
     if not out.flush(until):
-        tell("stdout_unfinished", bytes_lost=out.lost + out.waiting, remedy="does its reader still read?")
+        tell(
+            "stdout_unfinished",
+            bytes_lost=out.lost + out.waiting,
+            remedy="check the program that reads the pod's output",
+        )
 
 
 def _log(program: Program, settings: Settings, tell: Tell) -> Log | None:

@@ -93,7 +93,7 @@ def test_the_seeds_verbs(plane: ControlPlane, me: User, volume: Path, work: Path
     assert re.fullmatch(r"-\t1000\t\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\t00000\n", long.out), long.err
     refused = typed(me, "rm", f"{HOME}/flat")
     assert refused.code == 1
-    assert "flat is a directory: say -r" in refused.err
+    assert "flat is a directory: add -r" in refused.err
     assert typed(me, "rm", "-r", f"{HOME}/flat").code == 0
     assert typed(me, "rm", f"{HOME}/dataset/part-0/00000").code == 0
     assert not (volume / "flat").exists()
@@ -313,7 +313,7 @@ def test_logs_and_report_come_from_the_volume_when_the_pods_are_gone(
         assert (some.code, some.out) == (0, "trainer-10 | last of 10\n"), some.err
         lacking = typed(me, "report", "my-job")
         assert lacking.code == 1
-        assert "events.jsonl cannot be read: no such file" in lacking.err
+        assert "events.jsonl is not there" in lacking.err
         (output / "events.jsonl").write_text("nothing that is an event\n")
         unreadable = typed(me, "report", "my-job")
         assert (unreadable.code, "no event of job my-job can be read" in unreadable.err) == (1, True)

@@ -68,12 +68,12 @@ def test_what_is_no_file_is_written_to(output: Path) -> None:
     ("prepare", "sentence"),
     [
         (lambda output: output.rmdir(), "there is no such directory"),
-        (lambda output: None, "there is no such file; the gang's leader writes it"),
+        (lambda output: None, "No such file or directory; the gang's leader writes it"),
         (lambda output: (output / "events.jsonl").write_bytes(b""), "empty"),
         (lambda output: (output / "events.jsonl").write_bytes(b"a\n\n\xff\n"), "none of its 2 lines can be read"),
-        (lambda output: (output / "events.jsonl").symlink_to("/etc/passwd"), "a link, which is not"),
-        (lambda output: (output / "events.jsonl").mkdir(), "Is a directory"),
-        (lambda output: os.mkfifo(output / "events.jsonl"), "not a regular file"),
+        (lambda output: (output / "events.jsonl").symlink_to("/etc/passwd"), "links are not followed here"),
+        (lambda output: (output / "events.jsonl").mkdir(), "is a directory: expected a regular file"),
+        (lambda output: os.mkfifo(output / "events.jsonl"), "is a FIFO: expected a regular file"),
     ],
     ids=["no directory", "no events", "empty", "nothing readable", "a link", "a directory", "a pipe"],
 )

@@ -16,13 +16,13 @@ import pytest
 
 from launcher.desk.errors import Problem
 from launcher.desk.files.copy import landing
+from launcher.safefs.dirs import Tree
 from launcher.transfer import writing
 from launcher.transfer.chunks import CHUNK, PIECE
 from launcher.transfer.counting import Count
 from launcher.transfer.names import part_of
 from launcher.transfer.problem import Broken, Told, Trouble
 from launcher.transfer.sending import send
-from launcher.transfer.tree import Tree
 from tests.support.agents import agent, contents, download, noise, upload
 from tests.support.mounts import mounted
 
@@ -148,7 +148,7 @@ def stop() -> None:
 def test_an_upload_whose_agent_is_killed_goes_on(here: Path, volume: Path) -> None:
     many(here)
     big(here / "data" / "weights")
-    with agent(volume) as (channel, process), Tree(str(here)) as tree:
+    with agent(volume) as (channel, process), Tree(str(here), Trouble) as tree:
         channel.put("receive", target="", inside=True)
         with pytest.raises(Broken):
             send(tree, "", "data", channel, stop_at(40 << 20, process.kill))
@@ -205,7 +205,7 @@ def test_links_and_pipes_are_told_and_left(here: Path, volume: Path, tmp_path: P
     (here / "data" / "out").symlink_to(tmp_path)
     os.mkfifo(here / "data" / "pipe")
     count = upload(here, "", "data", volume)
-    assert sorted(count.skipped) == ["data/link is a link", "data/out is a link", "data/pipe is no plain file"]
+    assert sorted(count.skipped) == ["data/link is a link", "data/out is a link", "data/pipe is a FIFO"]
     assert count.files == 5
     back = download(here, "", "data", volume, "again")
     assert sorted(back.skipped) == sorted(count.skipped)
@@ -219,11 +219,11 @@ def test_no_link_is_followed_on_the_way(here: Path, volume: Path, tmp_path: Path
     (here / "one").write_text("1")
     if way == "here":
         (here / "data").symlink_to(outside)
-        with pytest.raises(Trouble, match=r"data is no directory \(links are not followed\)"):
+        with pytest.raises(Trouble, match=r"data: Not a directory; links are not followed here"):
             upload(here, "data", "one", volume)
     else:
         (volume / "data").symlink_to(outside)
-        with pytest.raises(Told, match=r"data is no directory \(links are not followed\)"):
+        with pytest.raises(Told, match=r"data: Not a directory; links are not followed here"):
             upload(here, "", "one", volume, "data/new/one")
     assert contents(outside) == {b"one": contents(here)[b"one"]}
 
@@ -232,11 +232,11 @@ def test_a_link_of_the_files_name_is_not_written_through(here: Path, volume: Pat
     (tmp_path / "outside").write_text("outside")
     (here / "one").write_text("1")
     (volume / "one").symlink_to(tmp_path / "outside")
-    with pytest.raises(Told, match="one: a link, or no plain file, of this name is there already"):
+    with pytest.raises(Told, match="one is a link already: remove it"):
         upload(here, "", "one", volume)
     (volume / part_of("large")).symlink_to(tmp_path / "outside")
     big(here / "large", CHUNK + 1)
-    with pytest.raises(Told, match="large cannot be written: links are not followed"):
+    with pytest.raises(Told, match="large: Too many levels of symbolic links; links are not followed here"):
         upload(here, "", "large", volume)
     assert (tmp_path / "outside").read_text() == "outside"
 
@@ -244,7 +244,7 @@ def test_a_link_of_the_files_name_is_not_written_through(here: Path, volume: Pat
 def test_a_directory_of_the_files_name_is_told(here: Path, volume: Path) -> None:
     many(here, 5)
     (volume / "data" / "part-0" / "00000").mkdir(parents=True)
-    with pytest.raises(Told, match="data/part-0/00000: a directory of this name is there already"):
+    with pytest.raises(Told, match="data/part-0/00000 is a directory already: remove it"):
         upload(here, "", "data", volume)
 
 
@@ -296,7 +296,7 @@ def test_what_a_volume_says_only_at_the_end_leaves_the_old_file(
         raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
 
     monkeypatch.setattr(writing, "flushed", full)
-    with pytest.raises(Trouble, match="one cannot be written: disk quota exceeded"):
+    with pytest.raises(Trouble, match="one: Disk quota exceeded; expected room for all of it"):
         download(volume, "", "one", here)
     assert (here / "one").read_text() == "the old one, whole"
 
@@ -342,7 +342,7 @@ def test_what_cannot_be_looked_at_is_told_and_the_others_come(
 
     def closed(tree: Tree, path: str) -> list[str]:
         if path == "data/part-7":
-            raise Trouble("data/part-7 cannot be entered: permission denied")
+            raise Trouble("data/part-7: Permission denied")
         return names(tree, path)
 
     monkeypatch.setattr(os, "stat", failing)
@@ -350,8 +350,8 @@ def test_what_cannot_be_looked_at_is_told_and_the_others_come(
     count = upload(here, "", "data", volume)
     monkeypatch.undo()
     assert sorted(count.lost) == [
-        "data/part-3/00013 cannot be read: input/output error",
-        "data/part-7 cannot be entered: permission denied",
+        "data/part-3/00013: Input/output error; check the volume or disk that it is on, then try again",
+        "data/part-7: Permission denied",
     ]
     assert count.files == 30 - 1 - 3
     assert {
@@ -371,7 +371,7 @@ def test_how_many_were_left_is_told_at_both_ends(here: Path, volume: Path) -> No
 def test_a_full_volume_is_told_and_what_came_is_kept(here: Path, volume: Path) -> None:
     big(here / "weights")
     with mounted("tmpfs", "none", volume, "size=40m"):
-        with pytest.raises(Told, match="weights cannot be written: no space is left there"):
+        with pytest.raises(Told, match="weights: No space left on device; expected room for all of it"):
             upload(here, "", "weights", volume)
         assert [path.name for path in volume.iterdir()] == [part_of("weights")]
         big(here / "weights", 36 << 20)  # by its digests the same as far as it goes
@@ -382,7 +382,7 @@ def test_a_full_volume_is_told_and_what_came_is_kept(here: Path, volume: Path) -
 
 def test_a_full_disk_here_is_told(here: Path, volume: Path) -> None:
     big(volume / "weights")
-    full = pytest.raises(Trouble, match="weights cannot be written: no space is left there")
+    full = pytest.raises(Trouble, match="weights: No space left on device; expected room for all of it")
     with mounted("tmpfs", "none", here, "size=20m"), full:
         download(volume, "", "weights", here)
 
@@ -417,7 +417,7 @@ def test_what_is_not_there_is_told(here: Path, volume: Path) -> None:
     with pytest.raises(Told, match="a/b is not there"):
         download(volume, "a", "b", here)
     (volume / "one").write_text("1")
-    with pytest.raises(Told, match="one is no directory"):
+    with pytest.raises(Told, match="one: Not a directory; links are not followed here"):
         download(volume, "one", "", here)
 
 
@@ -446,7 +446,7 @@ def test_an_agent_whose_desk_has_gone_does_not_wait_for_somebody_to_read(volume:
 def test_an_agent_says_that_its_volume_is_not_there(tmp_path: Path) -> None:
     with agent(tmp_path / "nowhere") as (channel, process):
         channel.put("list", path="")
-        with pytest.raises(Told, match="nowhere: no such file or directory"):
+        with pytest.raises(Told, match="nowhere: No such file or directory; expected it to be there"):
             channel.get("listed")
         assert process.stdin
         process.stdin.close()
@@ -481,21 +481,21 @@ def test_directories_are_listed_made_and_removed(volume: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "head", "told"),
     [
-        ("remove", {"path": "", "all": True}, "the volume's top is not removed"),
-        ("remove", {"path": "a", "all": False}, "a is a directory: say -r"),
-        ("remove", {"path": "link/secret", "all": True}, "link is no directory"),
+        ("remove", {"path": "", "all": True}, "the top of the volume cannot be removed: name a file"),
+        ("remove", {"path": "a", "all": False}, "a is a directory: add -r"),
+        ("remove", {"path": "link/secret", "all": True}, "link: Not a directory; links are not followed here"),
         ("remove", {"path": "../outside/secret", "all": True}, "expected a path without"),
-        ("show", {"path": "link/secret"}, "link is no directory"),
-        ("show", {"path": "pipe"}, "pipe is no plain file"),
-        ("show", {"path": "a"}, "a is no plain file"),
-        ("show", {"path": "nothing"}, "nothing cannot be read: no such file"),
+        ("show", {"path": "link/secret"}, "link: Not a directory; links are not followed here"),
+        ("show", {"path": "pipe"}, "pipe is a FIFO: expected a regular file"),
+        ("show", {"path": "a"}, "a is a directory: expected a regular file"),
+        ("show", {"path": "nothing"}, "nothing is not there"),
         ("list", {"path": "/etc"}, "expected a relative path"),
         ("list", {"path": "link"}, None),
-        ("make", {"path": "link/new"}, "link is no directory"),
+        ("make", {"path": "link/new"}, "link: Not a directory; links are not followed here"),
         ("make", {"path": "a/../../new"}, "expected a path without"),
         ("send", {"base": "..", "first": "outside"}, "expected a path without"),
         ("receive", {"target": "/tmp", "inside": True}, "expected a relative path"),
-        ("list", {}, "path of 'list' is no text"),
+        ("list", {}, "path of 'list' is not a text"),
         ("nonsense", {}, "expected bye or send"),
     ],
 )

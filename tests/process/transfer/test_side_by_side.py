@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from launcher.safefs import parallel
+from launcher.safefs.dirs import KEPT
 from launcher.safefs.parallel import SIDE_BY_SIDE
 from launcher.transfer.chunks import CHUNK, PIECE
 from launcher.transfer.listing import Entry
 from launcher.transfer.problem import Trouble
 from launcher.transfer.receiving import mixed
-from launcher.transfer.tree import KEPT
 from tests.support.agents import contents, download, noise, upload
 
 FILES = 1500  # more than are offered at once
@@ -90,14 +90,14 @@ def test_what_went_meanwhile_is_told_and_the_others_come(top: Path, other: Path)
 
     count = upload(top, "", "data", other, inside=True, tell=remove)
     assert len(count.lost) == len(gone)
-    assert all("cannot be read: no such file or directory" in each for each in count.lost)
+    assert all(": No such file or directory; expected it to be there" in each for each in count.lost)
     assert contents(other) == contents(top)
 
 
 def test_what_cannot_be_written_is_told_and_nothing_is_left_half(top: Path, other: Path) -> None:
     (other / "data" / "part-3" / "00903").mkdir(parents=True)
     before = descriptors()
-    with pytest.raises(Trouble, match="data/part-3/00903: a directory of this name is there already"):
+    with pytest.raises(Trouble, match="data/part-3/00903 is a directory already: remove it"):
         download(top, "", "data", other)
     assert not list(other.rglob(".paddlectl-*"))
     assert descriptors() == before

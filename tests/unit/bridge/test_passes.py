@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
@@ -17,7 +17,7 @@ from launcher.bridge import failure, parts, passes
 from launcher.bridge.failure import TrainingFailure
 from launcher.bridge.fleet_role import SERVERS, FleetRole, fleet_role
 from launcher.pod.gang.store.passes import complete
-from launcher.pod.gang.store.volume import Below
+from launcher.pod.gang.store.record import on_volume
 
 GANG = {
     SERVERS: "10.0.0.1:7164,10.0.0.2:7164",
@@ -82,7 +82,7 @@ def test_a_pass_has_its_name_only_once_it_is_whole(tmp_path: Path) -> None:
     assert all(name.startswith(passes.SAVING) for name in seen)
     assert json.loads((directory / "done").read_text()) == {"pass": 3, "pservers": 1, "files": {"000/part-000": 2}}
     assert passes.read_pass(directory)["pservers"] == 1
-    assert complete(Below(root=tmp_path)) == (3,)  # type: ignore[arg-type]  # a PurePath of this system
+    assert complete(on_volume(PurePosixPath(tmp_path))) == (3,)
 
 
 def test_a_save_that_fails_leaves_no_pass_and_the_next_one_clears_up(tmp_path: Path) -> None:

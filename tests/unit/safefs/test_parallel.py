@@ -1,4 +1,4 @@
-"""Hands: one after the other on a local disk, side by side where each waits, and always in order."""
+"""Workers: one after the other on a local disk, side by side where each waits, and always in order."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from functools import partial
 
 import pytest
 
-from launcher.safefs import parallel as hands_module
-from launcher.safefs.parallel import FLYING, LATE, SIDE_BY_SIDE, WAITED, Hands
+from launcher.safefs import parallel
+from launcher.safefs.parallel import FLYING, LATE, SIDE_BY_SIDE, WAITED, Workers
 
 
 class Works:
@@ -36,18 +36,18 @@ class Works:
 
 
 def test_what_is_quick_is_done_one_after_the_other() -> None:
-    with Hands() as hands:
-        assert list(hands.each(partial(int, number) for number in range(5000))) == list(range(5000))
-        assert not hands.side_by_side
+    with Workers() as workers:
+        assert list(workers.each(partial(int, number) for number in range(5000))) == list(range(5000))
+        assert not workers.side_by_side
 
 
 def test_what_waits_is_done_side_by_side_from_then_on() -> None:
     works = Works(WAITED * 5)
-    with Hands() as hands:
-        assert list(hands.each(works.asked_for(LATE - 1))) == list(range(LATE - 1))
-        assert (hands.side_by_side, works.most) == (False, 1)
-        assert list(hands.each(works.asked_for(500))) == list(range(500))
-        assert hands.side_by_side
+    with Workers() as workers:
+        assert list(workers.each(works.asked_for(LATE - 1))) == list(range(LATE - 1))
+        assert (workers.side_by_side, works.most) == (False, 1)
+        assert list(workers.each(works.asked_for(500))) == list(range(500))
+        assert workers.side_by_side
         assert 1 < works.most <= SIDE_BY_SIDE
 
 
@@ -61,8 +61,8 @@ def test_no_more_is_asked_for_than_may_be_held() -> None:
             yield work
 
     works = Works(WAITED * 5)
-    with Hands() as hands:
-        for number in hands.each(asking()):
+    with Workers() as workers:
+        for number in workers.each(asking()):
             assert asked <= number + FLYING + 2
     assert asked == 1000
 
@@ -76,10 +76,10 @@ def test_a_failure_comes_up_at_its_place_when_all_that_was_begun_has_ended() -> 
         yield from works.asked_for(100)
 
     got: list[int] = []
-    with Hands() as hands:
+    with Workers() as workers:
         with pytest.raises(ValueError, match="no number"):
-            got.extend(hands.each(asking()))
-        assert hands.side_by_side
+            got.extend(workers.each(asking()))
+        assert workers.side_by_side
         assert works.begun == works.ended
     assert works.begun < 200
     assert got == list(range(100))
@@ -87,7 +87,7 @@ def test_a_failure_comes_up_at_its_place_when_all_that_was_begun_has_ended() -> 
 
 def test_what_hangs_holds_nobody_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a volume that is gone: whoever is interrupted still has to tidy up elsewhere."""
-    monkeypatch.setattr(hands_module, "PATIENCE", 0.2)
+    monkeypatch.setattr(parallel, "PATIENCE", 0.2)
     forever = threading.Event()
 
     def asking() -> Iterator[Callable[[], object]]:
@@ -97,8 +97,8 @@ def test_what_hangs_holds_nobody_for_long(monkeypatch: pytest.MonkeyPatch) -> No
 
     works = Works(WAITED * 5)
     begun = time.monotonic()
-    with pytest.raises(KeyboardInterrupt), Hands() as hands:
-        for _ in hands.each(asking()):
+    with pytest.raises(KeyboardInterrupt), Workers() as workers:
+        for _ in workers.each(asking()):
             pass
     assert time.monotonic() - begun < 5
     forever.set()
@@ -106,8 +106,8 @@ def test_what_hangs_holds_nobody_for_long(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_who_stops_asking_waits_for_what_was_begun() -> None:
     works = Works(WAITED * 5)
-    with Hands() as hands:
-        for number in hands.each(works.asked_for(1000)):
+    with Workers() as workers:
+        for number in workers.each(works.asked_for(1000)):
             if number == 50:
                 break
     assert works.begun == works.ended < 1000

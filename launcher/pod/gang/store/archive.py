@@ -16,8 +16,7 @@ from itertools import count
 
 from launcher import contract
 from launcher.pod.gang.store.record import KEY, Record
-from launcher.pod.gang.store.volume import Below, refusing
-from launcher.safefs.dirs import FILE, Dir, format_of, inside, names, opened
+from launcher.safefs.dirs import Below, Dir, format_of, inside, names, opened
 from launcher.safefs.small_file import NO_LINKS, Link
 
 LAST = 253402300799  # the last second that has a date; a file's time may be anything
@@ -57,7 +56,7 @@ def make_way(record: Record, output: Below, *, link: Link = os.link) -> Moved | 
     with output.found() as found:
         if found is None or not (left := _left(found)):
             return None
-        with output.at(run.name).opened(make=True) as into, refusing(output.path):
+        with output.at(run.name).opened(make=True) as into, found.naming():
             moved = tuple(new for name in left if (new := _move(found, name, into, link)))
     return Moved(to=f"{output.path}/{run.name}", names=moved) if moved else None
 
@@ -65,7 +64,7 @@ def make_way(record: Record, output: Below, *, link: Link = os.link) -> Moved | 
 def last_run(record: Record) -> Run | None:
     """Return the newest earlier run of this job that came as far as a generation."""
     runs = []
-    with record.where.found() as where, refusing(record.where.path):
+    with record.where.found() as where:
         for key in names(where) if where else ():
             if where and KEY.fullmatch(key) and key != record.key and format_of(where, key) == stat.S_IFDIR:
                 with inside(where, key) as home:
@@ -77,7 +76,7 @@ def _run(home: Dir, record: Record) -> Run | None:
     first = contract.generation_file(1)
     if not record.owns(home, first):
         return None
-    with opened(f"{home.path}/{first}", FILE, name=first, at=home.fd) as fd:
+    with opened(home, first) as fd:
         return Run(record=record, began_ns=os.fstat(fd).st_mtime_ns)
 
 

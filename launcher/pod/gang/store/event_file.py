@@ -6,9 +6,9 @@ long as there is room for them; what is lost is counted and told.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
-import stat
 import threading
 import time
 from collections import deque
@@ -16,10 +16,9 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from launcher.contract import EVENTS
-from launcher.pod.gang.store.volume import Below, RecordError, refusing
-from launcher.pod.log import Tell
-from launcher.pod.output.log_file import APPEND
-from launcher.safefs.dirs import opened
+from launcher.pod.gang.store.record import RecordError
+from launcher.pod.log import Tell, TroubleTold
+from launcher.safefs.dirs import APPEND, Below, opened
 
 LIMIT = 1000  # lines that wait
 LONGEST = 1 << 20
@@ -28,12 +27,12 @@ APPEND_AND_READ = (APPEND ^ os.O_WRONLY) | os.O_RDWR
 
 
 def wall_clock() -> datetime:
-    """Return the time of day."""
+    """Return the time of day, with its zone: UTC."""
     return datetime.now(UTC)
 
 
 class EventFile:
-    """Takes events at once, and writes them when the volume takes them."""
+    """Queues events at once, and writes them as soon as the volume takes them."""
 
     def __init__(
         self,
@@ -44,7 +43,7 @@ class EventFile:
         clock: Callable[[], datetime] = wall_clock,
         write: Callable[[int, bytes], int] = os.write,
     ) -> None:
-        """Start the thread; without an output nothing is kept."""
+        """Start the thread; without an output no event is kept."""
         self._output = output
         self._tell = tell
         self._limit = limit
@@ -55,13 +54,13 @@ class EventFile:
         self._asked = False
         self._tried = True  # nothing waits that was not tried to be written
         self._over = False
-        self._troubled = False
+        self._trouble = TroubleTold(tell, "events_file_trouble", "events_file_back", path=self._path)
         self.lost = 0
         if output:
             threading.Thread(target=self._serve, args=(output,), name="event file", daemon=True).start()
 
     def put(self, event: str, **facts: object) -> None:
-        """Note an event now; never wait."""
+        """Queue an event with the time of now; never wait."""
         if self._output is None:
             return
         line = line_of(self._clock(), event, facts)
@@ -109,44 +108,28 @@ class EventFile:
         if not lines:
             return
         try:
-            with (
-                output.opened(make=True) as at,
-                refusing(self._path),
-                opened(self._path, APPEND_AND_READ, name=EVENTS, at=at.fd, mode=0o644) as fd,
-            ):
+            with output.opened(make=True) as at, opened(at, EVENTS, APPEND_AND_READ, mode=0o644) as fd:
                 self._write_all(fd, lines)
         except RecordError as error:
-            self._trouble(str(error))
+            self._trouble.tell(str(error))
         else:
-            self._well()
+            self._trouble.over(events_lost=self.lost)
 
     def _write_all(self, fd: int, lines: Sequence[bytes]) -> None:
-        info = os.fstat(fd)
-        if not stat.S_ISREG(info.st_mode):
-            raise RecordError(f"{self._path} is not a regular file: move it away")
-        if info.st_size and os.pread(fd, 1, info.st_size - 1) != b"\n":
+        size = os.fstat(fd).st_size
+        if size and os.pread(fd, 1, size - 1) != b"\n":
             self._write(fd, b"\n")
         written = 0
         try:
             for line in lines:
                 if self._write(fd, line) < len(line):
-                    raise RecordError(f"{self._path} took half a line: free some room on the volume")
+                    raise OSError(errno.ENOSPC, "it took only half a line")
                 written += 1
         finally:
             os.fsync(fd)  # a network volume may tell only now that it took nothing; rather a line twice than never
             with self._changed:
                 for _ in range(written):
                     self._lines.popleft()
-
-    def _trouble(self, error: str) -> None:
-        if not self._troubled:
-            self._troubled = True
-            self._tell("events_file_trouble", path=self._path, error=error)
-
-    def _well(self) -> None:
-        if self._troubled:
-            self._troubled = False
-            self._tell("events_file_back", path=self._path, events_lost=self.lost)
 
 
 def line_of(at: datetime, event: str, facts: dict[str, object]) -> bytes:

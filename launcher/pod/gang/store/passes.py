@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from launcher.contract import DONE_FILE, PASS_PREFIX, pass_directory
-from launcher.pod.gang.store.volume import Below, RecordError
-from launcher.pod.outcome import ShardError
-from launcher.safefs.dirs import FILE, Dir, Kind, inside, names, opened, walk
+from launcher.pod.gang.store.record import RecordError
+from launcher.safefs.dirs import Below, Dir, inside, names, opened
+from launcher.safefs.overlay import Kind, walk
 from launcher.safefs.small_file import content
 
 NAME = re.compile(rf"{PASS_PREFIX}(\d{{5,9}})")
@@ -66,20 +66,20 @@ def _is_new(output: Dir, number: int, without: Baseline) -> bool:
 def _mark(output: Dir, number: int) -> Mark | None:
     """Return the signs of a pass's `done`; it is opened, since a network volume may list what was there before."""
     try:
-        with inside(output, pass_directory(number)) as at, opened(DONE_FILE, FILE, name=DONE_FILE, at=at.fd) as fd:
+        with inside(output, pass_directory(number)) as at, opened(at, DONE_FILE) as fd:
             info = os.fstat(fd)
             return info.st_mtime_ns, info.st_ino
-    except ShardError:
+    except RecordError:
         return None
 
 
 def _is_whole(output: Dir, number: int) -> bool:
-    """Return whether all that `done` speaks for is there; what cannot be read is not."""
+    """Return whether all that `done` speaks for is there; one that cannot be read is not whole."""
     try:
         with inside(output, pass_directory(number)) as at:
             done = content(at, DONE_FILE)
             sizes = {path: size for path, size in _sizes(at).items() if path != DONE_FILE}
-    except (RecordError, ShardError):
+    except RecordError:
         return False
     if done is None:
         return False
@@ -95,7 +95,7 @@ def _sizes(at: Dir) -> dict[str, int]:
     for path, found in walk((at,)):
         if found.kind is Kind.FILE:
             # Opened for its size: an NFS client may remember the size of a while ago otherwise.
-            with opened(found.path, FILE, name=found.name, at=found.at.fd) as fd:
+            with opened(found.at, found.name) as fd:
                 sizes[path] = os.fstat(fd).st_size
         elif found.kind is Kind.LINK:
             sizes[path] = -1

@@ -6,6 +6,7 @@ own; `records` is that thread.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TypeVar
 
-from launcher.contract import NOW, RECORD, VERDICT, generation_file
+from launcher.contract import NOW, OUTPUT, RECORD, VERDICT, Code, generation_file
 from launcher.pod.gang.protocol.codec import (
     Malformed,
     decode_generation,
@@ -23,11 +24,10 @@ from launcher.pod.gang.protocol.codec import (
     encode_verdict,
 )
 from launcher.pod.gang.protocol.messages import Generation
-from launcher.pod.gang.store.volume import Below, output_of
-from launcher.pod.gang.store.volume import RecordError as RecordError
-from launcher.pod.outcome import Outcome
+from launcher.pod.outcome import LauncherError, Outcome
 from launcher.pod.settings.nouns import Settings
-from launcher.safefs.dirs import Dir
+from launcher.safefs.dirs import Below, Dir
+from launcher.safefs.refusals import Refusal
 from launcher.safefs.small_file import Link, content, make, overwrite
 
 VERSION = 1
@@ -37,6 +37,17 @@ AHEAD = 1000  # how far `now` may lag behind; a leader that dies between two fil
 REMEDY = "move it away, or set LAUNCHER_RECORD to another directory"
 
 Noun = TypeVar("Noun")
+
+
+class RecordError(LauncherError):
+    """What a gang keeps on the volume cannot be read, written or believed."""
+
+    code = Code.GANG
+
+
+REFUSAL = Refusal(
+    error=RecordError, advice={errno.EROFS: "mount the volume for writing, or set LAUNCHER_RECORD=none"}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +60,11 @@ class Record:
     link: Link = field(default=os.link, compare=False)
 
     def __post_init__(self) -> None:
-        """Refuse a key that is no name."""
+        """Refuse a key that cannot be the name of a directory."""
         if not KEY.fullmatch(self.key):
-            raise RecordError(f"{self.key!r} names no record: expected the UID of a Job, letters, digits and dashes")
+            raise RecordError(
+                f"{self.key!r} is not the name of a record: expected the UID of a Job (letters, digits, dashes)"
+            )
 
     @property
     def home(self) -> Below:
@@ -62,7 +75,7 @@ class Record:
         """Make a generation; return whether it stands as given and is the newest."""
         number = generation.number
         if not 0 < number < 10**DIGITS - AHEAD:
-            raise RecordError(f"{self.home.path}/{NOW} names a number that no gang comes to: {REMEDY}")
+            raise RecordError(f"{self.home.path}/{NOW} has a number that no gang can reach: {REMEDY}")
         with self.home.opened(make=True) as home:
             # Numbers may leave gaps, and a leader that slept must not fill one.
             if self._now(home) > number:
@@ -89,7 +102,7 @@ class Record:
             if not generation and number:
                 raise RecordError(
                     f"{home.path}/{NOW} names generation {number}, but {generation_file(number)} is not there: "
-                    f"if it does not come within a minute, {REMEDY}"
+                    f"if it is not there within a minute, {REMEDY}"
                 )
             return generation
 
@@ -105,7 +118,7 @@ class Record:
                 return verdict
             standing = self._read(home, VERDICT, decode_verdict)
         if standing is None:
-            raise RecordError(f"{self.home.path}/{VERDICT} went away while it was read: is the volume well?")
+            raise RecordError(f"{self.home.path}/{VERDICT} was removed while it was read: check the volume")
         return standing
 
     def _generation(self, home: Dir, number: int) -> Generation | None:
@@ -116,7 +129,7 @@ class Record:
         return generation
 
     def owns(self, home: Dir, name: str) -> bool:
-        """Return whether a file is there and of this very record, without a look at what it says."""
+        """Return whether a file is there and belongs to this record, whatever it says otherwise."""
         text = content(home, name)
         facts = header(home, name, text.partition(b"\n")[0]) if text is not None else {}
         return facts.get("key") == self.key and facts.get("job") == self.job
@@ -136,7 +149,7 @@ class Record:
         if not text:  # empty: its writer was killed, or the volume was full
             return 0
         if not re.fullmatch(rb"\d{%d}\n" % DIGITS, text):
-            raise _unfit(home, NOW, "holds no number")
+            raise _unfit(home, NOW, "does not hold a number")
         return int(text)
 
     def _write(self, home: Dir, name: str, encode: Callable[[], bytes]) -> bool:
@@ -154,11 +167,21 @@ class Record:
         head, _, body = text.partition(b"\n")
         facts = header(home, name, head)
         if facts.get("key") != self.key or facts.get("job") != self.job:
-            raise _unfit(home, name, "is another job's")
+            raise _unfit(home, name, "belongs to another job")
         try:
             return decode(body[:-1])
         except Malformed as error:
             raise _unfit(home, name, f"is torn or forged ({error})") from error
+
+
+def on_volume(root: PurePosixPath, *parts: str) -> Below:
+    """Return a directory below a trusted one, of which the system's refusals are RecordErrors."""
+    return Below(root=root, parts=parts, refusal=REFUSAL)
+
+
+def output_of(settings: Settings) -> Below | None:
+    """Return where a job's output goes, None where it has no volume."""
+    return on_volume(settings.job_path, settings.job, OUTPUT) if settings.job_path else None
 
 
 def record_of(settings: Settings, key: str) -> Record | None:
@@ -166,7 +189,7 @@ def record_of(settings: Settings, key: str) -> Record | None:
     if settings.record == "none" or not key:
         return None
     output = output_of(settings)
-    where = Below(root=PurePosixPath(settings.record)) if settings.record else output and output.at(RECORD)
+    where = on_volume(PurePosixPath(settings.record)) if settings.record else output and output.at(RECORD)
     return Record(where=where, key=key, job=settings.job) if where else None
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from launcher.pod.gang.protocol.messages import Generation
 from launcher.pod.gang.protocol.state import Recorded
 from launcher.pod.gang.store.record import Record, RecordError
-from launcher.pod.log import Tell
+from launcher.pod.log import Tell, TroubleTold
 from launcher.pod.outcome import Outcome
 
 PATIENCE = 5.0
@@ -31,7 +31,7 @@ class Recorder:
     ) -> None:
         """Look at once; `nudge` is called on any thread after each change of the facts, and must not wait."""
         self._nudge = nudge
-        self._tell = tell
+        self._trouble = TroubleTold(tell, "record_trouble", "record_back")
         self._patience = patience
         self._clock = clock
         self._facts = Recorded(known=record is None)
@@ -48,11 +48,11 @@ class Recorder:
 
     @property
     def facts(self) -> Recorded:
-        """What is known now."""
+        """What the volume said last, and the trouble with it."""
         return self._facts
 
     def wish_generation(self, generation: Generation) -> None:
-        """Have a generation made, unless there is a verdict; a later wish takes the place of one not begun."""
+        """Ask for a generation to be made, unless there is a verdict; a later wish replaces one that is not begun."""
         with self._changed:
             if generation == self._generation:
                 return
@@ -62,7 +62,7 @@ class Recorder:
             self._made(generation)
 
     def wish_verdict(self, verdict: Outcome) -> None:
-        """Have the verdict sealed; the first one counts."""
+        """Ask for the verdict to be sealed; the first one counts."""
         with self._changed:
             if self._verdict:
                 return
@@ -72,7 +72,7 @@ class Recorder:
             self._learn(sealed=verdict)
 
     def look(self) -> None:
-        """Have the record read again, and what failed tried again."""
+        """Ask for the record to be read again, and for failed wishes to be tried again."""
         with self._changed:
             self._ask()
             if self._since is not None and self._clock() - self._since > self._patience:
@@ -137,16 +137,16 @@ class Recorder:
         self._learn(made=max(facts.made, number), highest=max(facts.highest, number), latest=newest)
 
     def _learn(self, **news: object) -> None:
-        """Swap the facts; tell of trouble that begins or ends."""
+        """Replace the facts; tell trouble that begins or ends."""
         with self._changed:
             before, self._facts = self._facts, replace(self._facts, **news)  # type: ignore[arg-type]
             after = self._facts
         if after == before:
             return
-        if after.trouble and after.trouble != before.trouble:
-            self._tell("record_trouble", error=after.trouble)
-        elif before.trouble and not after.trouble:
-            self._tell("record_back")
+        if after.trouble:
+            self._trouble.tell(after.trouble)
+        else:
+            self._trouble.over()
         self._nudge()
 
 

@@ -19,7 +19,6 @@ class RunEvents:
     """What was noted last, so that nothing is noted twice."""
 
     def __init__(self, put: Put, *, job: str) -> None:
-        """Begin with nothing noted."""
         self._put = put
         self._job = job
         self._key: str | None = None

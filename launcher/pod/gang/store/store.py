@@ -11,11 +11,10 @@ from launcher.pod.gang.protocol.state import Recorded
 from launcher.pod.gang.store.archive import make_way
 from launcher.pod.gang.store.event_file import EventFile
 from launcher.pod.gang.store.passes import NOTHING, Baseline, complete
-from launcher.pod.gang.store.record import Record, record_of
+from launcher.pod.gang.store.record import Record, RecordError, output_of, record_of
 from launcher.pod.gang.store.recorder import Recorder
-from launcher.pod.gang.store.volume import RecordError, output_of
-from launcher.pod.log import Tell
-from launcher.pod.outcome import Outcome, ShardError
+from launcher.pod.log import Tell, TroubleTold
+from launcher.pod.outcome import Outcome
 from launcher.pod.programs.plan import Resume
 from launcher.pod.settings.nouns import Settings
 
@@ -36,7 +35,6 @@ class Store:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Open what needs no key yet."""
         self._clock = clock
         self._sleep = sleep
         self._settings = settings
@@ -56,29 +54,29 @@ class Store:
 
     @property
     def facts(self) -> Recorded:
-        """What stands in the record, as far as it is known."""
+        """The record, as far as it is known."""
         return self._recorder.facts if self._recorder else Recorded()
 
     def look(self) -> None:
-        """Have the record read again."""
+        """Ask for the record to be read again."""
         if self._recorder:
             self._recorder.look()
 
     def wish(self, generation: Generation | None, verdict: Outcome | None) -> None:
-        """Have a generation made, and a verdict sealed."""
+        """Ask for a generation to be made, and for a verdict to be sealed."""
         if self._recorder and generation:
             self._recorder.wish_generation(generation)
         if self._recorder and verdict:
             self._recorder.wish_verdict(verdict)
 
     def put(self, event: str, **facts: object) -> None:
-        """Note an event of the gang."""
+        """Queue an event for the event file; never wait."""
         if self._event_file is None:
             self._event_file = EventFile(self._output, self._tell)
         self._event_file.put(event, **facts)
 
     def close(self, until: float) -> None:
-        """Have all that was noted written."""
+        """Wait until all events are written, no longer than until the time given."""
         if self._event_file:
             self._event_file.close(until)
 
@@ -87,20 +85,17 @@ class Store:
 
         It waits for the volume: an errand, which a signal to stop leaves behind.
         """
-        until, troubled = self._clock() + PATIENCE, False
+        until, trouble = self._clock() + PATIENCE, TroubleTold(self._tell, "record_trouble", "record_back")
         while True:
             try:
                 found = self._survey(leads=leads)
-            except (RecordError, ShardError) as error:
+            except RecordError as error:
                 if self._clock() >= until:
                     raise
-                if not troubled:
-                    self._tell("record_trouble", error=str(error))
-                troubled = True
+                trouble.tell(str(error))
                 self._sleep(PAUSE)
             else:
-                if troubled:
-                    self._tell("record_back")
+                trouble.over()
                 return found
 
     def resume(self, number: int | None) -> Resume | None:
@@ -112,7 +107,7 @@ class Store:
     def _survey(self, *, leads: bool) -> tuple[int, ...] | None:
         """Look once.
 
-        Without a record nobody can say whose passes these are: only the leader counts, and those that came since.
+        Without a record it is unknown whose passes these are: only the leader looks, and only newer ones count.
         """
         if self._output is None or not self._settings.resume:
             return None

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from launcher.dataset.arguments import split_options
 from launcher.dataset.progress import SplitProgress
 from launcher.dataset.splitting import split_into_shards
-from launcher.pod.data.filesystems import is_network, kind_of, threads_for
 from launcher.pod.outcome import ShardError
+from launcher.safefs.parallel import file_system, is_network, threads_for
 from tests.support.hanging import hanging_volume
 from tests.support.volume import BY_RANK, UNDER_DATA, Volume, lay_out, read_back
 
@@ -104,7 +104,7 @@ def test_a_byte_that_is_not_as_it_was_split_is_refused(volume: Volume, size: int
     with part.open("r+b") as file:
         file.seek(part.stat().st_size - 7)
         file.write(b"T")
-    assert f"{part} is not the file that manifest.json lists, by its SHA-256" in refusal(volume)
+    assert f"{part} is not the file that manifest.json lists (its SHA-256 differs)" in refusal(volume)
     assert not any(path.is_file() for path in volume.work.rglob("part*"))
 
 
@@ -128,7 +128,7 @@ def test_a_file_that_the_manifest_lists_and_nobody_has_is_told(volume: Volume) -
     split(volume, 3)
     part = volume.job / "0/data/part-00000"
     part.unlink()
-    assert f"{part} is not there, and manifest.json lists it: expected all files of the split, 1" in refusal(volume)
+    assert f"{part} is not there, but manifest.json lists it: expected all files of the split, 1" in refusal(volume)
     assert volume.stage(1).verified == 1
 
 
@@ -160,7 +160,7 @@ def test_a_manifest_that_is_no_file_is_told(volume: Volume) -> None:
     assert f"{volume.job}/manifest.json is a FIFO" in refusal(volume)
     (volume.job / "manifest.json").unlink()
     (volume.job / "manifest.json").mkdir()
-    assert f"{volume.job}/manifest.json is no file" in refusal(volume)
+    assert f"{volume.job}/manifest.json is a directory: expected a regular file" in refusal(volume)
     (volume.job / "manifest.json").rmdir()
     (volume.job / "manifest.json").symlink_to("/etc/passwd")
     assert "links are not followed here" in refusal(volume)
@@ -338,8 +338,8 @@ a broken line
 
 
 def test_the_kind_of_the_file_system_says_how_many_at_a_time(tmp_path: Path) -> None:
-    assert [kind_of(os.makedev(0, minor), MOUNTS) for minor in (32, 40, 99)] == ["nfs4", "fuse.sshfs", ""]
-    assert kind_of(os.makedev(254, 1), MOUNTS) == "ext4"
+    assert [file_system(os.makedev(0, minor), MOUNTS) for minor in (32, 40, 99)] == ["nfs4", "fuse.sshfs", ""]
+    assert file_system(os.makedev(254, 1), MOUNTS) == "ext4"
     kinds = ("nfs4", "ceph", "fuse.sshfs", "fuse", "ext4", "overlay", "fuseblk", "tmpfs", "")
     assert [is_network(kind) for kind in kinds] == [True] * 4 + [False] * 5
     with (tmp_path / "x").open("w") as file:

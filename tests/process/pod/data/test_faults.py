@@ -131,7 +131,7 @@ def test_no_link_is_followed_on_the_way_to_a_source(volume: Volume, link: str) -
 
 def test_directories_in_each_other_without_end_are_refused(volume: Volume) -> None:
     (shard(volume) / "/".join("d" * 120)).mkdir(parents=True)
-    assert "expected at most 100 directories in each other" in refusal(volume)
+    assert "expected at most 100 nested directories" in refusal(volume)
 
 
 class Meanwhile:
@@ -178,7 +178,7 @@ def test_a_file_that_goes_on_changing_is_refused(volume: Volume, change: Callabl
     [
         (os.mkfifo, "is a FIFO"),
         (lambda path: path.symlink_to("/etc/passwd"), "links are not followed here"),
-        (Path.mkdir, "changes while it is copied"),
+        (Path.mkdir, "is a directory: expected a regular file"),
         (Path.exists, "expected it to stay while it is copied"),
     ],
 )
@@ -233,7 +233,7 @@ def test_what_may_not_be_read_is_told_with_its_path_and_the_user(open_volume: Vo
     with as_nobody(open_volume):
         told = refusal(open_volume)
     (open_volume.job / closed).chmod(0o700)
-    assert told.startswith(f"{open_volume.job}/{closed}: Permission denied; expected it open to user ")
+    assert told.startswith(f"{open_volume.job}/{closed}: Permission denied; expected access for user ")
 
 
 def test_a_working_directory_that_may_not_be_written_is_told(open_volume: Volume) -> None:

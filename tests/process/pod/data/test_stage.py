@@ -208,9 +208,9 @@ def test_a_working_directory_that_is_not_there_is_told(volume: Volume) -> None:
     ("job", "work", "told"),
     [
         ({"recommendation/lib": "a file"}, {"lib/x": ""}, "work/lib: Is a directory"),
-        ({"recommendation/lib/x": ""}, {"lib": "a file"}, "work/lib is no directory"),
+        ({"recommendation/lib/x": ""}, {"lib": "a file"}, "work/lib is not a directory"),
         (BY_RANK | {"recommendation/data/part/x": ""}, {}, "go to one place"),
-        (BY_RANK, {"data": "a file"}, "work/data is no directory"),
+        (BY_RANK, {"data": "a file"}, "work/data is not a directory"),
     ],
 )
 def test_a_file_never_takes_a_directorys_place(

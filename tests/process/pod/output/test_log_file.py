@@ -208,7 +208,7 @@ def test_a_fifo_with_a_reader_in_the_log_s_place_gets_nothing(tmp_path: Path, to
     write(log_on(tmp_path, told), b"lost\n")
     assert os.read(reader, 10) == b""
     os.close(reader)
-    assert "is not a regular file" in told[0][1]["error"]
+    assert "is a FIFO: expected a regular file" in told[0][1]["error"]
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])

@@ -127,12 +127,12 @@ def test_what_was_dropped_is_counted_and_told_where_it_is_missing_once_the_reade
     lines = [b"%06d\n" % number for number in range(10_000)]
     for line in lines:
         sink.put(line)
-    got = pipe.until(b"nobody read them\n")  # though nothing more is put
+    got = pipe.until(b"the output was not being read\n")  # though nothing more is put
     sink.put(b"at last\n")
     kept, _, after = (got + pipe.drain(sink)).partition(b"[launcher] ")
     assert len(kept) + sink.lost == sum(map(len, lines))
     assert kept == b"".join(lines)[: len(kept)]
-    assert after == b"%d bytes were dropped here: nobody read them\nat last\n" % sink.lost
+    assert after == b"%d bytes were dropped here: the output was not being read\nat last\n" % sink.lost
 
 
 def test_what_is_dropped_is_one_gap_although_something_small_would_have_had_room(pipe: Pipe) -> None:
@@ -151,7 +151,7 @@ def test_drops_are_told_on_a_line_of_their_own_even_amid_a_line_and_at_the_very_
     assert sink.waiting > 0
     got = pipe.drain(sink)
     assert b"x\n[launcher] " in got
-    assert got.endswith(b"nobody read them\n")
+    assert got.endswith(b"the output was not being read\n")
     assert sink.waiting == 0
 
 
@@ -160,7 +160,7 @@ def test_a_reader_that_comes_back_after_the_end_still_hears_what_was_dropped(pip
     for _ in range(20):
         sink.put(b"x" * 1000)
     assert not sink.close(soon())
-    assert pipe.until(b"nobody read them\n")
+    assert pipe.until(b"the output was not being read\n")
 
 
 def test_a_reader_that_moved_and_stands_still_again_is_given_its_patience_again(pipe: Pipe) -> None:
@@ -290,7 +290,7 @@ def test_a_stopped_reader_stops_nothing_and_hears_what_it_missed(job: Job) -> No
         reader.send_signal(signal.SIGSTOP)
         wait_until(said.exists, timeout=30)
         reader.send_signal(signal.SIGCONT)
-        wait_until(lambda: b"dropped here: nobody read them\n" in heard.read_bytes())
+        wait_until(lambda: b"dropped here: the output was not being read\n" in heard.read_bytes())
         go.touch()
         assert life.end() == 7
         assert reader.wait(10) == 0

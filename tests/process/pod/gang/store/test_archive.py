@@ -15,8 +15,7 @@ import pytest
 
 from launcher.pod.gang.store.archive import Moved, make_way
 from launcher.pod.gang.store.passes import complete
-from launcher.pod.gang.store.record import RecordError
-from launcher.pod.gang.store.volume import Below
+from launcher.pod.gang.store.record import RecordError, on_volume
 from launcher.pod.outcome import Outcome
 from launcher.safefs.small_file import Link
 from tests.support.keeping import JOB, KEY, generation, home_in, no_links, output_in, record_in
@@ -133,7 +132,7 @@ def test_a_run_of_another_job_in_a_shared_record_does_not_count(tmp_path: Path) 
 
 
 def test_a_record_elsewhere_serves_as_well(tmp_path: Path) -> None:
-    elsewhere = Below(root=PurePosixPath(tmp_path))
+    elsewhere = on_volume(PurePosixPath(tmp_path))
     old = replace(record_in(tmp_path, OLD), where=elsewhere)
     old.make(generation(1))
     old.seal(Outcome(code=0, reason=""))

@@ -117,7 +117,7 @@ def test_on_a_full_volume_the_story_waits_and_comes_whole(tmp_path: Path, told: 
             events.put("e", number=number, text="x" * 1000)
         wait_until(lambda: told.names() == ["events_file_trouble"])
         events.put("e", number=40)
-        assert "free some room" in told[0][1]["error"]
+        assert "expected room for all of it: free some" in told[0][1]["error"]
         assert told[0][1]["path"] == str(file_in(tmp_path))
         filler.unlink()
         events.put("e", number=41)
@@ -146,7 +146,7 @@ def test_trouble_is_told_once_however_often_it_is_met(tmp_path: Path, told: Told
         wait_until(lambda count=number + 1: len(tried) == count)  # type: ignore[misc]
     assert not end(events)
     assert told.names() == ["events_file_trouble", "events_file_incomplete"]
-    assert "Disk quota exceeded; free some room" in told[0][1]["error"]
+    assert "Disk quota exceeded; expected room for all of it: free some" in told[0][1]["error"]
 
 
 def test_a_read_only_volume_is_told_once_and_what_does_not_fit_is_counted(tmp_path: Path, told: Told) -> None:
@@ -223,7 +223,7 @@ def test_what_is_planted_in_its_place_is_refused_and_left_alone(tmp_path: Path, 
     assert not end(events)
     assert told.names() == ["events_file_trouble", "events_file_incomplete"]
     assert told[0][1]["path"] == str(file_in(tmp_path))
-    assert (kind == "fifo") == ("is not a regular file: move it away" in told[0][1]["error"])
+    assert (kind == "fifo") == ("is a FIFO: expected a regular file; move it away" in told[0][1]["error"])
     assert treasure.read_text() == "mine"
 
 

@@ -16,8 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launcher.pod.gang.store.record import Record, RecordError, record_of
-from launcher.pod.gang.store.volume import Below
+from launcher.pod.gang.store.record import Record, RecordError, on_volume, record_of
 from launcher.pod.outcome import Outcome
 from launcher.safefs.small_file import LIMIT
 from tests.support.keeping import KEY, generation, home_in, no_links, record_in
@@ -231,13 +230,13 @@ def test_a_gap_below_the_newest_is_not_filled(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [0, -1, 10**10 - 1])
 def test_a_number_that_no_gang_comes_to_is_not_made(tmp_path: Path, number: int) -> None:
-    assert "now names a number that no gang comes to" in refusal(lambda: record_in(tmp_path).make(generation(number)))
+    assert "now has a number that no gang can reach" in refusal(lambda: record_in(tmp_path).make(generation(number)))
     assert read_back(tmp_path) == {}
 
 
 def test_a_key_that_is_no_name_is_refused(tmp_path: Path) -> None:
     for key in ("", "..", "a/b", "a" * 65, "a\n", ".launcher", "é"):
-        assert "names no record" in refusal(lambda key=key: record_in(tmp_path, key))  # type: ignore[misc]
+        assert "is not the name of a record" in refusal(lambda key=key: record_in(tmp_path, key))  # type: ignore[misc]
 
 
 def written(tmp_path: Path, name: str = "gen-1.json") -> Path:
@@ -270,8 +269,8 @@ def version(text: bytes) -> bytes:
         (lambda text: text.replace(b'"record": 1', b'"record": true'), "is torn or forged"),
         (lambda text: text.splitlines(keepends=True)[0] + b"{}\n", "is torn or forged"),
         (lambda text: text + b" " * LIMIT, "is larger than 1048576 bytes"),
-        (lambda text: text.replace(KEY.encode(), b"another"), "is another job's"),
-        (lambda text: text.replace(b'"job": "job"', b'"job": "other"'), "is another job's"),
+        (lambda text: text.replace(KEY.encode(), b"another"), "belongs to another job"),
+        (lambda text: text.replace(b'"job": "job"', b'"job": "other"'), "belongs to another job"),
         (version, "was written by a newer launcher (version 2, not 1)"),
     ],
 )
@@ -376,8 +375,8 @@ def test_on_a_full_volume_nothing_half_is_left_and_it_works_once_there_is_room(t
         with filler.open("ab", buffering=0) as file, suppress(OSError):
             while file.write(b"f" * 4096):
                 pass
-        assert "No space left on device; free some room" in refusal(lambda: record.make(generation(2)))
-        assert "free some room" in refusal(lambda: record.seal(FAILURE))
+        assert "No space left on device; expected room for all of it" in refusal(lambda: record.make(generation(2)))
+        assert "expected room for all of it" in refusal(lambda: record.seal(FAILURE))
         assert {path.name for path in home_in(tmp_path).iterdir()} == {"gen-1.json", "now"}
         assert record.latest() == generation(1)
         filler.unlink()
@@ -393,7 +392,7 @@ def test_without_links_a_file_that_fits_only_half_does_not_keep_the_name(tmp_pat
         no_links()
 
     with mounted("tmpfs", "none", tmp_path, "size=64k"):
-        assert "free some room" in refusal(lambda: record_in(tmp_path, link=filling).make(generation(1)))
+        assert "expected room for all of it" in refusal(lambda: record_in(tmp_path, link=filling).make(generation(1)))
         assert read_back(home_in(tmp_path)) == {}
 
 
@@ -434,5 +433,5 @@ def test_the_settings_say_where_the_record_is(tmp_path: Path) -> None:
     assert record_of(volume.settings(LAUNCHER_RECORD="none"), KEY) is None
     assert record_of(volume.settings(), "") is None
     elsewhere = record_of(volume.settings(LAUNCHER_RECORD="/records"), KEY)
-    assert elsewhere == Record(where=Below(root=PurePosixPath("/records")), key=KEY, job="job")
+    assert elsewhere == Record(where=on_volume(PurePosixPath("/records")), key=KEY, job="job")
     assert elsewhere.home.path == f"/records/{KEY}"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from launcher.pod.gang.store.record import RecordError
 from launcher.pod.gang.store.store import PATIENCE, PAUSE, Store
-from launcher.pod.gang.store.volume import RecordError
 from launcher.pod.settings.variables import read
 from tests.support.keeping import JOB, Told
 
