@@ -69,7 +69,7 @@ def live(settings: Settings, inbox: Inbox, story: Story) -> Outcome:
         except (Decided, Stopped) as told:
             return outcome.of(told)
         except Exception as error:
-            return gang.lament(outcome.of(error))
+            return gang.give_up(outcome.of(error))
 
 
 def generation(settings: Settings, inbox: Inbox, story: Story, gang: Membership) -> Outcome | None:

@@ -97,7 +97,7 @@ class GangError(LauncherError):
 
 
 class Decided(Exception):
-    """It has ended for the whole gang, whatever this pod is at."""
+    """The whole gang has its verdict: this pod ends with it, whatever it does at the moment."""
 
     def __init__(self, outcome: Outcome) -> None:
         super().__init__(outcome.reason)
@@ -105,7 +105,7 @@ class Decided(Exception):
 
 
 def of(error: Exception) -> Outcome:
-    """Return the outcome that an error leads to; of one that was not expected also where it happened."""
+    """Return the outcome that an error leads to; of an unexpected one also where it happened."""
     if isinstance(error, Decided):
         return error.outcome
     if isinstance(error, LauncherError):

@@ -55,7 +55,7 @@ def hold(workdir: PurePosixPath) -> int:
         except BlockingIOError as error:
             os.close(held)
             raise ShardError(
-                f"another launcher works in {workdir}: expected a directory of this pod's own (LAUNCHER_WORKDIR)"
+                f"another launcher uses {workdir}: set LAUNCHER_WORKDIR to a directory that only this pod uses"
             ) from error
     except OSError:
         return -1  # a file system without locks

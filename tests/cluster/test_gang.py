@@ -23,7 +23,7 @@ CONFIGS = {"follower": HELD, "leader": HELD, "again": HELD, "failing": FAILING, 
 BUDGETS = {"failing": 1, "starving": 1}
 WHY = {
     "failing": (CODE, f"trainer 1 exited with {CODE}, on node 1 ("),
-    "starving": (137, "the kernel killed it for want of memory: limit 192.0 MiB, peak 19"),
+    "starving": (137, "the kernel killed it (out of memory): limit 192.0 MiB, peak 19"),
 }
 
 

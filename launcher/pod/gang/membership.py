@@ -38,14 +38,13 @@ RUNS = {
 LINGER = 0.5
 LEADER_LINGERS = 10.0
 # What a pod that cannot go on waits for the gang's verdict, so that all end with the same.
-LAMENT = 15.0
+GIVING_UP = 15.0
 
 
 class Membership:
     """One launcher's part, from its first look to its last word."""
 
     def __init__(self, settings: Settings, inbox: Inbox, tell: Tell, facts: Callable[[], Facts]) -> None:
-        """Know oneself; nothing is started yet."""
         self._settings = settings
         self._inbox = inbox
         self._tell = tell
@@ -91,7 +90,7 @@ class Membership:
             if self._peer_watch.broken:
                 raise self._peer_watch.broken
             if deadline and time.monotonic() >= deadline:
-                raise self._too_late(found.reason if found else "nothing was heard of it")
+                raise self._too_late(found.reason if found else "no pod was seen")
             self._pause("waiting for its peers", deadline)
 
     def stage(self, work: Callable[[Tell], object]) -> None:
@@ -102,8 +101,8 @@ class Membership:
         self._member.furnished()
         begun = time.monotonic()
         while not self._node.calm and not self._moved:
-            self._refuse_to_wait_for_ever(begun)
-            self._pause("waiting until nobody runs anything", None)
+            self._refuse_to_wait_without_end(begun)
+            self._pause("waiting until no pod runs anything", None)
         survey = partial(self._node.store.survey, leads=self._member.leads)
         self._member.staged(self._errand("looking at the complete passes", survey))
 
@@ -116,7 +115,7 @@ class Membership:
                 return self._begin(orders)
             if self._moved:
                 return None
-            self._refuse_to_wait_for_ever(begun)
+            self._refuse_to_wait_without_end(begun)
             self._pause("waiting for the gang", orders.until)
 
     def resume(self, generation: Generation) -> Resume | None:
@@ -148,10 +147,10 @@ class Membership:
         self._tell("generation_ended", generation=self._member.status.known, reason=cause.outcome.reason)
         return None
 
-    def lament(self, own: Outcome) -> Outcome:
+    def give_up(self, own: Outcome) -> Outcome:
         """Tell the gang why this pod cannot go on; return the verdict that follows, else this pod's own outcome."""
         self._node.fail(own)
-        until = time.monotonic() + LAMENT
+        until = time.monotonic() + GIVING_UP
         while self._member.order.addresses and not self._node.look().verdict and time.monotonic() < until:
             self._inbox.next(until)
         return self._node.verdict or own
@@ -180,7 +179,7 @@ class Membership:
 
     @property
     def _moved(self) -> bool:
-        """Whether the gang is not any more what was staged for."""
+        """Whether the gang has changed since the data was staged."""
         found = self._peer_watch.latest
         return not isinstance(found, Roster) or found.digest != self._member.order.digest
 
@@ -239,7 +238,7 @@ class Membership:
             return Cause(at=now, outcome=orders.end, grace=0.0 if orders.kill else self.instructions.grace)
         return None
 
-    def _refuse_to_wait_for_ever(self, begun: float) -> None:
+    def _refuse_to_wait_without_end(self, begun: float) -> None:
         """Give up a leader that cannot be reached; one that can has its own limits, and a verdict at their end."""
         if self._member.leads:
             return
@@ -253,7 +252,7 @@ class Membership:
 
     @property
     def _patience(self) -> float:
-        """For how long the others may be missing."""
+        """How long the others may be missing."""
         timing = self._settings.timing
         return timing.rejoin if self._member.last else timing.join
 

@@ -1,6 +1,6 @@
-"""Where a launcher stands in its gang: statuses, store, board and run events around one `Member`.
+"""One launcher of a gang: statuses, store, board and run events around one `Member`.
 
-`look` is the whole of it: publish, hear, decide, and have done what follows. Nothing here waits.
+`look` is the whole of it: read the peers' statuses, decide, publish, start what follows. Nothing here waits.
 """
 
 from __future__ import annotations
@@ -29,10 +29,9 @@ from launcher.pod.settings.nouns import PeersFrom, Settings
 
 
 class GangNode:
-    """One launcher's means, and the verdict once there is one."""
+    """The parts of one launcher, and the verdict once there is one."""
 
     def __init__(self, settings: Settings, nudge: Callable[[], None], tell: Tell, facts: Callable[[], Facts]) -> None:
-        """Know oneself; nothing is started yet."""
         timing = settings.timing
         limits = lease.limits_of(peer=timing.peer, join=timing.join, rejoin=timing.rejoin)
         who = Who(role=settings.role, address=settings.address, uid="", boot=secrets.token_hex(8))
@@ -65,7 +64,7 @@ class GangNode:
         self.board.start()
 
     def look(self) -> Orders:
-        """Publish, hear, decide, and have done what follows from it."""
+        """Read what the peers said, decide, publish, and start what follows."""
         now, member, heard = time.monotonic(), self.member, self._statuses.heard()
         member.mark(self.board.marks, self.staged_bytes)
         orders = self._settled(now, heard)
@@ -131,7 +130,7 @@ class GangNode:
         self.store.close(time.monotonic() + linger)
 
     def _next_reading(self, now: float) -> float | None:
-        """Have the record read now and then: a leader may be overtaken, and who waits may miss a verdict."""
+        """Have the record read again in time: a leader may be overtaken, and a member may miss a verdict."""
         member = self.member
         if self.verdict or (member.engaged and not member.leads):
             return None

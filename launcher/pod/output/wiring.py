@@ -49,7 +49,7 @@ def outputs_of(plan: Plan, settings: Settings, out: Sink, tell: Tell, heading: s
 
 
 def finish(outputs: Sequence[ProgramOutput], out: Sink, tell: Tell, until: float) -> None:
-    """Write out what is still in pipes and queues, up to a time, and tell what is lost."""
+    """Write out what the pipes and the log files still hold."""
     for output in outputs:
         output.pump.finish(until)
     for output in outputs:

@@ -1,4 +1,4 @@
-"""Follows the peers on a thread of its own, for life: the latest roster, or who is missing."""
+"""Watches the peers on a thread of its own, for life: the latest roster, or which pods are missing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ class PeerWatch:
     """The thread, and what it saw last; `nudge` is called on it after each change."""
 
     def __init__(self, settings: Settings, nudge: Callable[[], None], tell: Tell) -> None:
-        """Begin to look."""
         self.latest: Roster | Waiting | None = None
         self.broken: BaseException | None = None
         self.seeking = threading.Event()  # set while a peer is missing: names are looked up again

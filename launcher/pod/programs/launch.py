@@ -1,4 +1,4 @@
-"""Runs a plan as the gang wants it: each program with its output, under supervision, to one cause."""
+"""Runs a plan as the gang wants it: each program with its output, under supervision, until all have ended."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Programs:
         return replace(child, why=why, tail=self.outputs[child.name].tail())
 
     def close(self) -> None:
-        """Knock no more."""
+        """Stop asking whether the pserver accepts connections."""
         if self.knocker:
             self.knocker.close()
 

@@ -1,4 +1,4 @@
-"""Looks at this container's memory cgroup, so that a kill for want of memory can be named.
+"""Looks at this container's memory cgroup, so that a kill because memory ran out can be named.
 
 Reads a few small files below /proc and the cgroup mount, of version 1 or 2. What cannot be read is not known, and
 no error.
@@ -74,7 +74,7 @@ def explain(before: Memory | None, after: Memory | None, *, victim: str = "it") 
     """Return why the kernel killed a process between two looks, as part of a sentence; nothing where it did not."""
     if before is None or after is None or after.kills <= before.kills:
         return ""
-    said = f"the kernel killed {victim} for want of memory: "
+    said = f"the kernel killed {victim} (out of memory): "
     peak = "" if after.peak is None else f", peak {_size(after.peak)}"
     advice = "set resources.requests.memory to what it needs, or use less"
     if after.limit is None:

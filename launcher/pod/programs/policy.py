@@ -112,13 +112,13 @@ def decide(
 
 
 def stopped(signum: int, at: float) -> Cause:
-    """Return the cause that a signal to stop is."""
+    """Return a signal to stop as a cause."""
     outcome = Outcome(code=128 + signum, reason=f"told to stop by {signal_name(signum)}")
     return Cause(at=at, outcome=outcome, told=True)
 
 
 def first_cause(children: Sequence[Child], stop: Cause | None, instructions: Instructions = ALONE) -> Cause | None:
-    """Return what comes first: it may lie a farewell ahead, and a better end may still overtake it."""
+    """Return the first cause: it may lie a farewell ahead, and a better end may still overtake it."""
     causes = [cause for child in children if (cause := _failure(child, children, instructions))]
     causes += [cause for cause in (stop, instructions.cause) if cause]
     if instructions.alone and (done := _success(children)):

@@ -13,7 +13,7 @@ CONNECT = 2.0
 
 
 def check_free(address: str, ports: Sequence[int]) -> None:
-    """Refuse a port that somebody else listens on: a pserver that cannot bind its port ends with 0, or hangs."""
+    """Refuse a port that another process listens on: a pserver that cannot bind its port ends with 0, or hangs."""
     for port in ports:
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         with socket.socket(family) as probe:
@@ -31,14 +31,13 @@ class Knocker:
     """Whether every port accepts connections; found out on a thread of its own, which ends then or when closed."""
 
     def __init__(self, address: str, ports: Sequence[int], nudge: Callable[[], None]) -> None:
-        """Begin to knock."""
         self.open = False
         self._closed = threading.Event()
         self._nudge = nudge
         threading.Thread(target=self._knock, args=(address, ports), name="knocker", daemon=True).start()
 
     def close(self) -> None:
-        """Knock no more."""
+        """Stop asking."""
         self._closed.set()
 
     def _knock(self, address: str, ports: Sequence[int]) -> None:

@@ -70,5 +70,5 @@ def _tied(report: int, argv: Sequence[str]) -> list[str]:
 def _why(program: str, number: int, env: Mapping[str, str]) -> str:
     reason = os.strerror(number)
     if "/" in program:
-        return f"cannot start {program!r}: {reason}; is it in the image, executable, and of this machine's kind?"
+        return f"cannot start {program!r}: {reason}; is it in the image, executable, and built for this machine?"
     return f"cannot start {program!r}: {reason} on PATH={env.get('PATH', '')}; is it in the image?"

@@ -182,7 +182,7 @@ def _signal_all(groups: Sequence[int], signum: int) -> None:
 
 
 def signal_group(group: int, signum: int) -> None:
-    """Give a signal to a process group; one that is gone, or no longer ours, is none of our business."""
+    """Give a signal to a process group; one that is gone, or no longer ours, is left alone."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(group, signum)
 

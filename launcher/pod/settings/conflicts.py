@@ -10,16 +10,16 @@ from collections.abc import Set as AbstractSet
 from launcher.contract import is_plain
 from launcher.pod.settings.nouns import PeersFrom, Role, Runtime, Settings
 
-# What the launcher itself says to a v1 trainer: saying it again would be a contradiction.
+# What the launcher itself passes to a v1 trainer, and how to change it.
 V1_OWN = {
-    "nics": "CONF_PADDLE_NIC",
-    "port": "CONF_PADDLE_PORT",
-    "ports_num": "CONF_PADDLE_PORTS_NUM",
-    "pservers": "LAUNCHER_PEERS",
-    "num_gradient_servers": "CONF_PADDLE_GRADIENT_NUM",
-    "trainer_id": "LAUNCHER_PEERS",
-    "save_dir": "JOB_PATH and JOB_NAME",
-    "comment": "nothing: it is always paddle_process_by_paddle",
+    "nics": "set CONF_PADDLE_NIC",
+    "port": "set CONF_PADDLE_PORT",
+    "ports_num": "set CONF_PADDLE_PORTS_NUM",
+    "pservers": "set LAUNCHER_PEERS",
+    "num_gradient_servers": "set CONF_PADDLE_GRADIENT_NUM",
+    "trainer_id": "remove it, the rank follows from LAUNCHER_PEERS",
+    "save_dir": "set JOB_PATH and JOB_NAME",
+    "comment": "remove it, it is always paddle_process_by_paddle",
 }
 YES = ("1", "t", "true", "y", "yes")  # as v1 takes a boolean, in any case
 
@@ -52,7 +52,7 @@ def _names(settings: Settings, given: AbstractSet[str]) -> Cases:
         ),
         (
             "JOB_PATH" not in given and settings.config_dir is not None and not settings.config_dir.is_absolute(),
-            "TRAIN_CONFIG_DIR is relative and JOB_PATH is not set: expected the path it is in, or an absolute one",
+            "TRAIN_CONFIG_DIR is relative and JOB_PATH is not set: set JOB_PATH, or set an absolute path",
         ),
     )
 
@@ -69,15 +69,15 @@ def _roles(settings: Settings, given: AbstractSet[str]) -> Cases:
         ),
         (
             settings.separated and peers.source is PeersFrom.SELF,
-            f"{role} with LAUNCHER_PEERS=self, where nobody else is: expected LAUNCHER_ROLE=node",
+            f"{role} with LAUNCHER_PEERS=self, where there is no other pod: expected LAUNCHER_ROLE=node",
         ),
         (
             settings.separated and one_group and not by_index,
-            f"{role} with one group in LAUNCHER_PEERS: expected PSERVERS;TRAINERS in it",
+            f"{role} with one group in LAUNCHER_PEERS: expected two, PSERVERS;TRAINERS",
         ),
         (
             not settings.separated and not given.isdisjoint({"TRAINERS", "PSERVERS"}),
-            "TRAINERS and PSERVERS are for roles apart: expected CONF_PADDLE_GRADIENT_NUM alone, or LAUNCHER_ROLE",
+            "TRAINERS and PSERVERS need LAUNCHER_ROLE=pserver or trainer: set it, or CONF_PADDLE_GRADIENT_NUM only",
         ),
         (
             not settings.separated and peers.pservers != peers.trainers,
@@ -91,7 +91,7 @@ def _paths(settings: Settings) -> Cases:
     into_itself = (
         config_dir is not None and settings.workdir.is_relative_to(config_dir),
         f"LAUNCHER_WORKDIR={settings.workdir} is in TRAIN_CONFIG_DIR={config_dir}, which is copied there: "
-        "expected a directory of its own for each",
+        "expected two separate directories",
     )
     if job_dir is None:
         return (into_itself,)
@@ -100,7 +100,7 @@ def _paths(settings: Settings) -> Cases:
         (
             settings.workdir.is_relative_to(settings.job_path or job_dir),
             f"LAUNCHER_WORKDIR={settings.workdir} is on the volume at JOB_PATH, which all pods share: "
-            "expected a directory of this pod's own",
+            "expected a directory that only this pod uses",
         ),
         (
             # Paddle 2.6.2 hands its save and load paths to bash unquoted.
@@ -113,12 +113,12 @@ def _paths(settings: Settings) -> Cases:
 
 def _ports(settings: Settings) -> Cases:
     taken = settings.ports.taken(settings.runtime)
-    said = f"CONF_PADDLE_PORT={taken[0]} and {len(taken)} ports from there on"
+    said = f"CONF_PADDLE_PORT={taken[0]} takes the ports {taken[0]} to {taken[-1]}"
     return (
         (taken[-1] > 65535, f"{said}: expected the last to be at most 65535"),
         (
             settings.status_port in taken,
-            f"{said}, and LAUNCHER_STATUS_PORT={settings.status_port} is among them: expected one of its own",
+            f"{said}, and LAUNCHER_STATUS_PORT={settings.status_port} is one of them: set another port",
         ),
     )
 
@@ -130,7 +130,7 @@ def _v1(settings: Settings) -> Cases:
     sparse = str(settings.ports.sparse)
     trains = settings.role is not Role.PSERVER
     return (
-        *((name in flags, f"--{name} is the launcher's to say: expected it by {by}") for name, by in V1_OWN.items()),
+        *((name in flags, f"--{name} cannot be given as a flag: {remedy}") for name, remedy in V1_OWN.items()),
         (
             flags.get("ports_num_for_sparse", sparse) != sparse,
             f"--ports_num_for_sparse={flags.get('ports_num_for_sparse')}: expected {sparse}, as for the pserver "
@@ -138,7 +138,7 @@ def _v1(settings: Settings) -> Cases:
         ),
         (
             settings.trainers > 1 and "local" in flags and (flags["local"] or "1").lower() in YES,
-            f"--local says that each of {settings.trainers} trainers trains alone: expected --local=0",
+            f"--local makes each of {settings.trainers} trainers train by itself: expected --local=0",
         ),
         (
             trains and "config" not in flags,

@@ -10,18 +10,18 @@ from collections.abc import Sequence
 HELP = """\
 usage: start_paddle [--name=value ...] [-- command ...]
 
-Makes a gang of the pods of one Kubernetes Job: waits until all of them run, deals ranks, copies this
-rank's data, runs the pserver and the trainer, keeps their logs, and ends with one truthful exit code.
+Runs one pod of a distributed training job: waits until all pods of the Job run, gives this one its rank,
+copies its data, runs the pserver and the trainer, keeps their logs, and exits with the code of the whole job.
 
-Flags before `--` go to the trainer as they are. Everything else is said by environment variables:
+Flags before `--` go to the trainer unchanged. Everything else is set by environment variables:
 
-  JOB_NAME, JOB_PATH           the job's name, and where the shared volume is mounted
+  JOB_NAME, JOB_PATH           the job's name, and the path where the shared volume is mounted
   CONF_PADDLE_GRADIENT_NUM     how many pods to wait for
-  TRAIN_CONFIG_DIR             the job's files, below JOB_PATH/JOB_NAME, or anywhere by an absolute path
+  TRAIN_CONFIG_DIR             the directory of the job's files: below JOB_PATH/JOB_NAME, or an absolute path
   LAUNCHER_RUNTIME             v1, fleet or env (v1 without a command, fleet with one)
   LAUNCHER_PEERS               kubernetes, dns:NAME, static:ADDRESS,ADDRESS or self
 
-and more, each with its default, in docs/contracts.md.
+All variables and their defaults are in docs/contracts.md.
 
 examples:
   start_paddle --config=./trainer_config.py --num_passes=10     Paddle's v1 command line, in a Job
@@ -32,7 +32,7 @@ examples:
 
 
 def answer(arguments: Sequence[str]) -> str:
-    """Return what is to be printed instead of living, or nothing."""
+    """Return the text that --help or --version asks for, else nothing."""
     if arguments in (["-h"], ["--help"]):
         return HELP
     if arguments == ["--version"]:

@@ -1,4 +1,4 @@
-"""What a pod was told, in words of its own: the nouns that all the rooms share.
+"""The settings of a pod, as values: the nouns that all the rooms share.
 
 No I/O here. `variables` reads them.
 """

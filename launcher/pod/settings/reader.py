@@ -37,7 +37,7 @@ class Reader:
         told = f"{name}={hidden(given)!r}" if given or name in self.environ else f"{name} is not set"
         if SERVICE_URL.match(given):
             service = name.removesuffix("_PORT").lower().replace("_", "-")
-            expected += f" (a Service named {service} set it: say enableServiceLinks: false in the pod)"
+            expected += f" (a Service named {service} set it: set enableServiceLinks: false in the pod)"
         sentence = f"{told}: expected {expected}"
         if sentence not in self.problems:
             self.problems.append(sentence)
@@ -157,7 +157,7 @@ class Reader:
         if given.startswith("/") and given.strip("/"):
             return self.absolute(name)
         if given.startswith("/") or _tricky(given) or not PurePosixPath(given).parts:
-            self.problem(name, given, "a directory's path, relative or absolute, without `..` or unprintable marks")
+            self.problem(name, given, "a relative or absolute path without `..` or unprintable characters")
             return None
         return PurePosixPath(given)
 

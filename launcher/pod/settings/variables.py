@@ -88,7 +88,7 @@ def _settings(reader: Reader, arguments: Sequence[str], here: PurePosixPath) -> 
 def _command(reader: Reader, command: tuple[str, ...]) -> tuple[str, ...]:
     entry = reader.text("LAUNCHER_ENTRY")
     if command and entry:
-        reader.problem("LAUNCHER_ENTRY", entry, "no command after `--` beside it: say it once")
+        reader.problem("LAUNCHER_ENTRY", entry, "no command after `--` as well: give the command once")
     if command or not entry:
         return command
     try:
@@ -128,7 +128,7 @@ def _peers(reader: Reader) -> Peers:
             reader.problem("LAUNCHER_PEERS", given, "one name, or dns:PSERVERS;TRAINERS")
         return Peers(source=PeersFrom(source), pservers=first, trainers=second if apart else first)
     expected = "kubernetes, dns:NAME, static:ADDRESS,ADDRESS or self"
-    reader.problem("LAUNCHER_PEERS", given, expected if given else f"{expected} (no cluster is around this process)")
+    reader.problem("LAUNCHER_PEERS", given, expected if given else f"{expected} (this process is in no cluster)")
     return Peers(source=PeersFrom.SELF)
 
 

@@ -163,7 +163,7 @@ def test_a_working_directory_has_one_launcher_at_a_time(job: Job) -> None:
     assert first.line() == "here"
     second = job.start("pass")
     assert second.end() == 74
-    assert "another launcher works in" in second.err()
+    assert "another launcher uses" in second.err()
     first.send(signal.SIGTERM)
     assert first.end() == 143
     assert job.start("pass").end() == 0

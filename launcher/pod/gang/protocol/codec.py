@@ -1,6 +1,6 @@
 """What launchers tell each other, and what the volume keeps of it, as JSON: exact, typed, checked, of a limited size.
 
-No I/O here. What comes in may be anybody's: all of a noun must be there and right, unknown keys are ignored, and no
+No I/O here. Anybody may have sent it: every field must be there and right, unknown keys are ignored, and no
 sentence repeats what a stranger wrote.
 """
 
@@ -27,7 +27,7 @@ Noun = TypeVar("Noun")
 
 
 class Malformed(ValueError):
-    """What came is not what it should be; a sentence says why."""
+    """A message, or a file of the record, is not as expected; a sentence says why."""
 
 
 def encode(status: Status) -> bytes:
@@ -87,7 +87,7 @@ def _encode(name: str, noun: object) -> bytes:
 
 def _decode(name: str, kind: type[Noun], data: bytes) -> Noun:
     if len(data) > LIMIT:
-        raise Malformed(f"more than {LIMIT} bytes: expected a {name} of at most so many")
+        raise Malformed(f"more than {LIMIT} bytes: expected a smaller {name}")
     try:
         found = json.loads(data.decode(), parse_constant=_refuse)
     except UnicodeDecodeError:
@@ -158,7 +158,7 @@ def _text(found: object, where: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise Malformed(f"{where}: expected whole characters") from None
+        raise Malformed(f"{where}: expected valid Unicode") from None
     return text
 
 

@@ -83,7 +83,7 @@ def due(lead: Lead, view: View, rules: Rules) -> float | None:
 def _gather(before: Lead, view: View, rules: Rules) -> Lead:
     """Make the next generation once everybody is there."""
     if replaced(view):
-        waiting = f"this pod's end: generation {view.record.highest} was made without it"
+        waiting = f"generation {view.record.highest} was made without this pod, which is to end"
         return replace(before, asked=None, word=replace(before.word, waiting=waiting))
     asked = before.asked
     waiting = unmet(view, rules)
@@ -100,7 +100,7 @@ def _gather(before: Lead, view: View, rules: Rules) -> Lead:
     if fatal := failure_of(view, generation=0):
         return seal(before, fatal, view)
     if not (waiting or view.record.known):
-        waiting = "the gang's record on the volume to be read"
+        waiting = "the gang's record on the volume is not read yet"
     if waiting or view.now < before.not_before:
         return replace(before, word=replace(before.word, waiting=waiting))
     if asked and view.record.highest < asked.number:
@@ -132,7 +132,7 @@ def _ask(before: Lead, view: View, rules: Rules) -> Lead:
         restarts=max(before_it, default=-1) + 1,
         cause=cause.reason if before_it else "",
     )
-    waiting = replace(before.word, waiting="the record of the gang on the volume to be written")
+    waiting = replace(before.word, waiting="the gang's record on the volume is not written yet")
     unknown = recorded is not None and not _vouched(recorded, statuses)
     hold = view.now if unknown else before.hold
     return replace(before, asked=generation, tried=generation.number, hold=hold, word=waiting)
@@ -152,7 +152,7 @@ def _trouble(word: LeaderMessage, view: View, rules: Rules) -> Failure | None:
     if failure := failure_of(view, generation=number):
         return failure
     if view.record.highest > number:
-        reason = f"another leader has made generation {view.record.highest}"
+        reason = f"another leader made generation {view.record.highest}"
         return Failure(generation=number, code=Code.GANG, reason=reason)
     if word.generation and word.generation.digest != view.mine.digest:
         return Failure(generation=number, code=Code.GANG, reason="the gang has other members now")

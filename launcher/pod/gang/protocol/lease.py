@@ -25,7 +25,7 @@ class Fence:
 
     @property
     def until(self) -> float:
-        """From when on nobody can be running."""
+        """From when on no program can run."""
         return max(self.by_boot.values(), default=self.all)
 
 

@@ -92,7 +92,7 @@ class Member:
         )
 
     def disband(self) -> None:
-        """Take it that somebody is missing."""
+        """Drop the order: a pod is missing."""
         if self.order != NOBODY:
             self.meet(NOBODY, self.status.who, rank=self.status.rank, key=self.status.key)
 
@@ -153,7 +153,7 @@ class Member:
         self.status = replace(self.status, ready=0, children=0, serving=0, trained=0, staged=False, surveyed=False)
 
     def look(self, now: float, heard: Mapping[str, Heard], record: Recorded) -> Orders:
-        """Return what to do now, with `status` renewed to what is to be published."""
+        """Return what to do now; `status` is then the one to publish."""
         view = self._view(now, heard, record)
         asleep = self.looked is not None and now > lease.lost_at(self.looked, self.rules.limits)
         self.looked = now
@@ -170,7 +170,7 @@ class Member:
         view = replace(view, mine=self.status)
         orders = follow(view, self.rules)
         if asleep and self.status.ready and not orders.verdict:  # another gang may have begun: kill first, then think
-            orders = Orders(end=ended("this pod was asleep"), kill=True)
+            orders = Orders(end=ended("this pod was suspended for too long"), kill=True)
         self._obey(orders, view)
         return replace(orders, until=soonest(until, orders.until))
 

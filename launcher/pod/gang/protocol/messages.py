@@ -1,6 +1,6 @@
 """The nouns of a gang: what each launcher says of itself, and what the leader says to all.
 
-No I/O here. Everything here is published, by anybody on the pod network to be read: no environment, no argv.
+No I/O here. Everything here is published, and anybody on the pod network may read it: no environment, no argv.
 """
 
 from __future__ import annotations

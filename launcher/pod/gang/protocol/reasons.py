@@ -32,13 +32,13 @@ def _absent(address: str, view: View, rules: Rules) -> str:
     if heard.refused or lease.silent(heard, view.now, rules.limits):
         return f"{name} does not answer"
     if lease.unasking(heard, view.now, rules.limits):
-        return f"{name} does not ask"
+        return f"{name} does not poll the leader"
     wrong = (
         (status.stopping, "was told to stop"),
-        (status.digest != view.mine.digest, "waits for its peers, or sees others"),
+        (status.digest != view.mine.digest, "waits for its peers, or sees other pods"),
         (not status.staged, "is staging its data"),
-        (bool(status.children or status.ready), "is ending its children"),
-        (not status.quiet, "waits until nobody of the last generation can still be running"),
+        (bool(status.children or status.ready), "is ending its programs"),
+        (not status.quiet, "waits until no program of the last generation can still run"),
     )
     return next((f"{name} {why}" for is_so, why in wrong if is_so), "")
 
@@ -57,11 +57,11 @@ def deserted(who: Who, word: LeaderMessage, view: View, rules: Rules) -> str:
     reached = word.number if word.stage is Stage.READYING else 0
     wrong = (
         (status.stopping, "was told to stop"),
-        (heard.refused, "is gone: its launcher does not listen any more"),
+        (heard.refused, "is gone: its launcher no longer listens"),
         (lease.silent(heard, view.now, limits), f"has not answered for {limits.lease:g} s"),
-        (lease.unasking(heard, view.now, limits), f"has not asked for {limits.lost:g} s"),
+        (lease.unasking(heard, view.now, limits), f"has not polled the leader for {limits.lost:g} s"),
         (status.known > word.number, "follows another leader"),
-        (status.ready != word.number and status.known >= reached, "gave up"),
+        (status.ready != word.number and status.known >= reached, "left the generation"),
     )
     return next((f"{name} {why}" for is_so, why in wrong if is_so), "")
 
@@ -72,8 +72,8 @@ def lacking(address: str, word: LeaderMessage, view: View) -> str:
     if status is None:
         return f"{name} has not answered yet"
     reached, doing = {
-        Stage.READYING: (status.ready, "gets ready"),
-        Stage.SERVING: (status.serving, "starts its pserver"),
+        Stage.READYING: (status.ready, "is getting ready"),
+        Stage.SERVING: (status.serving, "is starting its pserver"),
         Stage.TRAINING: (status.trained, "is training"),
     }[word.stage]
     return "" if reached == word.number else f"{name} {doing}"

@@ -83,7 +83,7 @@ class Poller:
         ):  # gone, silent for too long, or a peer that does not keep connections
             return answered
         except h11.RemoteProtocolError:
-            self._ignore("no HTTP: expected a launcher's status")
+            self._ignore("not HTTP: expected a launcher's status")
         except Malformed as why:
             self._ignore(str(why))
         finally:
@@ -149,7 +149,7 @@ class Line:
         while isinstance(event := await self._event(), h11.Data):
             body += event.data
             if len(body) > codec.LIMIT:
-                raise Malformed(f"more than {codec.LIMIT} bytes: expected a status of at most so many")
+                raise Malformed(f"more than {codec.LIMIT} bytes: expected a smaller status")
         return bytes(body)
 
     async def _event(self) -> h11.Event:

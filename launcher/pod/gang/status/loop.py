@@ -1,4 +1,4 @@
-"""All news between pods: serves this launcher's own status and reads the peers', on one thread with an event loop.
+"""The network between pods: serves this launcher's own status and reads the peers', on one thread with an event loop.
 
 Touches no file, so that a volume that hangs never looks like a dead pod. Other threads publish, watch and look.
 """
@@ -66,7 +66,7 @@ class Statuses:
         self._troubles: set[str] = set()
 
     def start(self) -> None:
-        """Bind the port and start; a port that cannot be had is a mistake of the settings."""
+        """Bind the port and start; a port that cannot be bound is a mistake of the settings."""
         try:
             self._listeners = _listen(*self._at)
         except SettingsError:
@@ -135,7 +135,7 @@ class Statuses:
             self._pollers[address] = self._do(poller.run())
 
     def _do(self, what: Coroutine[None, None, None]) -> asyncio.Task[None]:
-        """Start what nobody waits for; what it raises is told."""
+        """Start a task in the background; what it raises is told."""
         task = self._loop.create_task(what)
         self._tasks.add(task)  # the loop itself does not hold it
         task.add_done_callback(self._done)
@@ -164,7 +164,7 @@ class Statuses:
         return pages.sentence(404, "expected /status, /healthz, /readyz, /metrics or /gang")
 
     def _trouble(self, _loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
-        """Tell what nobody expected, each kind once."""
+        """Tell an unexpected error, each kind once."""
         kind = repr(type(context.get("exception")))
         if kind not in self._troubles:
             self._troubles.add(kind)
@@ -191,4 +191,4 @@ def _listen(bind: str, port: int) -> tuple[socket.socket, ...]:
 def _problem(place: str, port: int, error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
         return f"LAUNCHER_STATUS_PORT={port} is taken at {place}: expected a free port"
-    return f"LAUNCHER_STATUS_PORT={port} cannot be had at {place}: {error.strerror}"
+    return f"LAUNCHER_STATUS_PORT={port} cannot be bound at {place}: {error.strerror}"

@@ -1,4 +1,4 @@
-"""What each page of a launcher says, from what it knows of itself and of its peers.
+"""The pages of a launcher, from what it knows of itself and of its peers.
 
 No I/O here. Everything shown is for anybody to read: no environment, no argv.
 """
@@ -39,14 +39,14 @@ def ready(own: Status, word: LeaderMessage | None) -> Reply:
         return sentence(200, own.phase)
     if own.failure:
         return sentence(503, f"{own.phase}: {own.failure.reason}")
-    reason = (word.waiting if word else "") or WAITING.get(own.phase, "it runs no more")
+    reason = (word.waiting if word else "") or WAITING.get(own.phase, "it no longer runs")
     return sentence(503, f"{own.phase}: {reason}")
 
 
 def gang(own: Status, heard: Mapping[str, Heard], leader: str, now: float) -> Reply:
     """Return the leader's page: its word and a line for each member; elsewhere say who the leader is."""
     if own.word is None:
-        return sentence(404, f"the leader has this page: {leader}" if leader else "no leader is known yet")
+        return sentence(404, f"only the leader has this page: ask {leader}" if leader else "no leader is known yet")
     members = [_member(own.who.address, own, 0.0)]
     members += [_member(each, its.status, now - its.sent if its.sent else None) for each, its in heard.items()]
     word = codec.plain(replace(own.word, shared={}))  # the members read that in `/status`; it may be large

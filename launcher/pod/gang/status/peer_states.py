@@ -1,4 +1,4 @@
-"""What is heard of the peers, by address: kept by the thread that polls and serves, looked at by any.
+"""What is known of the peers, by address: kept by the thread that polls and serves, read by any.
 
 Nothing here reads or waits but for a clock and a lock that is held for moments.
 """
@@ -54,7 +54,7 @@ class PeerStates:
             self._nudge()
 
     def refused(self, address: str) -> None:
-        """Take that nobody listens at a peer's address."""
+        """Note that no process listens at a peer's address."""
         with self._lock:
             former = self._heard.get(address)
             if former is None or former.refused:
@@ -63,7 +63,7 @@ class PeerStates:
         self._nudge()
 
     def wrote(self, remote: str, boot: str, at: float) -> None:
-        """Take that an answer was written whole to whoever asked from an address as a boot."""
+        """Note that an answer was written whole to the peer that asked from an address as a boot."""
         with self._lock:
             address = self._names.get(remote)
             if address is None:

@@ -1,6 +1,6 @@
-"""What this launcher says of itself, and who has read it.
+"""Publishes the status of this launcher, and remembers who has read it.
 
-A status that is news has a token of its own; a reader that knows it waits for the next one.
+A status that is news has a token of its own; a reader that knows the token waits for the next one.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Publisher:
         except ValueError:
             wait = -1.0
         if not wait >= 0.0:  # nor is "nan" a time to wait
-            return sentence(400, "wait: expected seconds")
+            return sentence(400, "wait: expected a number of seconds")
         boot = asked.fields.get("boot", "")[:BOOT_LIMIT]
         self._note(boot, asked.remote)
         if asked.fields.get("after") == self.said.token:
@@ -95,7 +95,7 @@ class Publisher:
         return Reply(code=200, body=said.body, kind=JSON, headers=((HEADER, said.token),), written=written)
 
     async def heard_out(self, until: float) -> None:
-        """Wait until every reader of late was written what is said now, or has gone, or the time is over."""
+        """Wait until every recent reader was sent the present status, or has gone, or the time is over."""
         while (now := time.monotonic()) < until:
             behind = [each for each in self._readers.values() if self._is_behind(each, now)]
             if not behind:

@@ -18,7 +18,7 @@ PATIENCE = 5.0
 
 
 class Recorder:
-    """The wishes for the record, and the thread that fulfils them. A wish that failed is tried at each look."""
+    """What the record is to hold, and the thread that writes it. What failed is tried again at each look."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class Recorder:
             self._round(record, generation, verdict)
 
     def _round(self, record: Record, generation: Generation | None, verdict: Outcome | None) -> None:
-        """Do all that is wished, whatever of it fails, and read what stands then."""
+        """Write all that is asked for, whatever of it fails, and read the record then."""
         troubles: list[str] = []
         if verdict and not self._facts.sealed:
             with _noting(troubles):

@@ -24,7 +24,7 @@ PAUSE = 1.0
 
 
 class Store:
-    """What a launcher reads and writes of its gang's; the main thread never waits for any of it."""
+    """Reads and writes the gang's files; the main thread never waits for any of it."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Store:
         self._event_file.put(event, **facts)
 
     def close(self, until: float) -> None:
-        """Wait until all events are written, no longer than until the time given."""
+        """Wait until all events are written, or until a time."""
         if self._event_file:
             self._event_file.close(until)
 

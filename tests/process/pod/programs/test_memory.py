@@ -174,9 +174,9 @@ def test_without_proc_nothing_is_said(tmp_path: Path) -> None:
 def test_the_sentence_says_what_ran_out_and_what_to_do(limit: int | None, peak: int | None, expected: str) -> None:
     before = Memory(kills=3, limit=limit, peak=MIB)
     said = explain(before, Memory(kills=4, limit=limit, peak=peak))
-    assert said == f"the kernel killed it for want of memory: {expected}"
+    assert said == f"the kernel killed it (out of memory): {expected}"
     other = explain(before, Memory(kills=4, limit=limit, peak=peak), victim="a process of it")
-    assert other.startswith("the kernel killed a process of it for want of memory: ")
+    assert other.startswith("the kernel killed a process of it (out of memory): ")
 
 
 def test_nothing_is_said_where_nothing_was_killed_or_nothing_was_seen() -> None:
@@ -233,5 +233,5 @@ def test_a_real_child_that_takes_too_much_is_named(cgroup: Path, takes: int, kil
     code, before, after, limit, peak, said = json.loads(lived.stdout)
     assert (code, after - before, limit) == ((-9, 1, 64 * MIB) if killed else (0, 0, 64 * MIB))
     assert 0 < peak <= 64 * MIB
-    assert said.startswith("the kernel killed it for want of memory: limit 64.0 MiB, peak 6") is killed
+    assert said.startswith("the kernel killed it (out of memory): limit 64.0 MiB, peak 6") is killed
     assert said.endswith("; raise resources.limits.memory, or use less") is killed

@@ -38,14 +38,14 @@ ABSENT = [
     ("there with its data, at rest: nothing is missing", view(), ""),
     ("nothing was heard yet", of(view(), 2, status=None), "has not answered yet"),
     ("silent for the lease, so it would be lost at once", of(view(), 2, sent=NOW - 11), "does not answer"),
-    ("it never asked, so it would be lost at once", of(view(), 2, wrote=0.0), "does not ask"),
+    ("it never asked, so it would be lost at once", of(view(), 2, wrote=0.0), "does not poll the leader"),
     ("nobody listens there", of(view(), 2, refused=True), "does not answer"),
     ("told to stop", view(status(2, stopping=True)), "was told to stop"),
-    ("it sees another gang", view(status(2, digest="other")), "sees others"),
+    ("it sees another gang", view(status(2, digest="other")), "sees other pods"),
     ("no data yet", view(status(2, staged=False)), "is staging"),
     ("the passes not seen yet", view(status(2, surveyed=False)), "complete passes"),
     ("its children still run", view(status(2, children=1)), "is ending"),
-    ("somebody that it knows of may still run", view(status(2, quiet=False)), "can still be running"),
+    ("somebody that it knows of may still run", view(status(2, quiet=False)), "can still run"),
     (
         "who looks at the passes waits for all others itself",
         of(view(status(1, surveyed=False)), 2, status=None),
@@ -67,11 +67,16 @@ DESERTED = [
     ("told to stop", view(status(2, ready=1, known=1, stopping=True)), TRAINING, "was told to stop"),
     ("nobody listens there", of(view(*READY), 2, refused=True), TRAINING, "is gone"),
     ("silent for the lease", of(view(*READY), 2, sent=NOW - 10.1), TRAINING, "has not answered"),
-    ("it has not asked, and its children are dead", of(view(*READY), 2, wrote=NOW - 15.1), TRAINING, "has not asked"),
+    (
+        "it has not asked, and its children are dead",
+        of(view(*READY), 2, wrote=NOW - 15.1),
+        TRAINING,
+        "has not polled the leader",
+    ),
     ("it takes part in a later generation", view(status(2, ready=2, known=2)), TRAINING, "follows another leader"),
-    ("it left this generation", view(status(2, known=1)), TRAINING, "gave up"),
+    ("it left this generation", view(status(2, known=1)), TRAINING, "left the generation"),
     ("it is not ready yet", view(), READYING, ""),
-    ("it was ready, and left before the start", view(status(2, known=1)), READYING, "gave up"),
+    ("it was ready, and left before the start", view(status(2, known=1)), READYING, "left the generation"),
 ]
 
 

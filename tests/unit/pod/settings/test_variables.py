@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePosixPath
 
 import pytest
@@ -93,10 +94,10 @@ def test_all_problems_are_told_at_once() -> None:
         ("JOB_PATH", "/home/../etc", "an absolute path"),
         ("JOB_PATH", "/home\n", "an absolute path"),
         ("JOB_NAMESPACE", "a b", "at most 63 letters"),
-        ("TRAIN_CONFIG_DIR", "/", "a directory's path"),
-        ("TRAIN_CONFIG_DIR", "a/../../b", "a directory's path"),
-        ("TRAIN_CONFIG_DIR", ".", "a directory's path"),
-        ("TRAIN_CONFIG_DIR", "a\0b", "a directory's path"),
+        ("TRAIN_CONFIG_DIR", "/", "a relative or absolute path"),
+        ("TRAIN_CONFIG_DIR", "a/../../b", "a relative or absolute path"),
+        ("TRAIN_CONFIG_DIR", ".", "a relative or absolute path"),
+        ("TRAIN_CONFIG_DIR", "a\0b", "a relative or absolute path"),
         ("TRAIN_CONFIG_DIR", "/example/../etc", "an absolute path"),
         ("TRAINER_COUNT", "0", "a whole number from 1"),
         ("LAUNCHER_STAGE_THREADS", "0", "a whole number from 1 to 64"),
@@ -118,7 +119,7 @@ def test_all_problems_are_told_at_once() -> None:
         ("LAUNCHER_ENTRY", "python 'x", "quoted as for a shell"),
         ("LAUNCHER_ENTRY", " ", "a command"),
         ("LAUNCHER_WORKDIR", "here", "an absolute path"),
-        ("LAUNCHER_WORKDIR", "/home/jobpath/paddle-cluster-job/x", "this pod's own"),
+        ("LAUNCHER_WORKDIR", "/home/jobpath/paddle-cluster-job/x", "only this pod uses"),
         ("LAUNCHER_WORKDIR", "/home/jobpath", "on the volume at JOB_PATH"),
         ("LAUNCHER_PEERS", "dns:;x", "names on both sides of the semicolon"),
         ("LAUNCHER_PEERS", "static:x;", "names on both sides of the semicolon"),
@@ -160,22 +161,25 @@ def test_a_bad_value_is_refused_by_name(name: str, value: str, expected: str) ->
         ({"LAUNCHER_PEERS": "dns:node", "JOB_COMPLETION_INDEX": "0", "JOB_NAME": ""}, "the name of the Job"),
         (
             {"LAUNCHER_ROLE": "pserver", "LAUNCHER_PEERS": "self", "PSERVERS": "1", "TRAINERS": "1"},
-            "where nobody else",
+            "where there is no other pod",
         ),
         (
             {"LAUNCHER_ROLE": "pserver", "LAUNCHER_PEERS": "dns:node", "PSERVERS": "1"},
-            "with one group in LAUNCHER_PEERS: expected PSERVERS;TRAINERS",
+            "with one group in LAUNCHER_PEERS: expected two, PSERVERS;TRAINERS",
         ),
         ({"LAUNCHER_PEERS": "dns:a;b"}, "LAUNCHER_PEERS names two groups"),
-        ({"JOB_PATH": ""}, "TRAIN_CONFIG_DIR is relative and JOB_PATH is not set: expected the path it is in"),
+        ({"JOB_PATH": ""}, "TRAIN_CONFIG_DIR is relative and JOB_PATH is not set: set JOB_PATH"),
         (
             {"TRAIN_CONFIG_DIR": "/example", "LAUNCHER_WORKDIR": "/example/work"},
             "LAUNCHER_WORKDIR=/example/work is in TRAIN_CONFIG_DIR=/example",
         ),
-        ({"TRAINERS": "5"}, "TRAINERS and PSERVERS are for roles apart"),
-        ({"CONF_PADDLE_PORT": "65533"}, "CONF_PADDLE_PORT=65533 and 4 ports from there on"),
-        ({"CONF_PADDLE_PORTS_NUM": "5"}, "7 ports from there on, and LAUNCHER_STATUS_PORT=7170 is among them"),
-        ({"LAUNCHER_STATUS_PORT": "7164"}, "expected one of its own"),
+        ({"TRAINERS": "5"}, "TRAINERS and PSERVERS need LAUNCHER_ROLE=pserver or trainer"),
+        ({"CONF_PADDLE_PORT": "65533"}, "CONF_PADDLE_PORT=65533 takes the ports 65533 to 65536"),
+        (
+            {"CONF_PADDLE_PORTS_NUM": "5"},
+            "the ports 7164 to 7170, and LAUNCHER_STATUS_PORT=7170 is one of them",
+        ),
+        ({"LAUNCHER_STATUS_PORT": "7164"}, "set another port"),
         ({"LAUNCHER_STATUS_PORT": "tcp://10.0.0.1:80"}, "a Service named launcher-status set it"),
     ],
 )
@@ -190,13 +194,13 @@ def test_variables_that_contradict_each_other_are_refused(environ: dict[str, str
         (("stray", *CONFIG), "argument 'stray': expected --name=value"),
         (("--=x", *CONFIG), "argument '--=x': expected --name=value"),
         (("--num_passes=1",), "--config is not given"),
-        ((*CONFIG, "--local=1"), "each of 3 trainers trains alone: expected --local=0"),
-        ((*CONFIG, "--local"), "each of 3 trainers trains alone"),
-        ((*CONFIG, "--local=True"), "each of 3 trainers trains alone"),
-        ((*CONFIG, "--local", "YES"), "each of 3 trainers trains alone"),
-        ((*CONFIG, "--local=t"), "each of 3 trainers trains alone"),
-        ((*CONFIG, "--trainer_id=0"), "--trainer_id is the launcher's to say"),
-        ((*CONFIG, "--save_dir", "/x"), "--save_dir is the launcher's to say: expected it by JOB_PATH and JOB_NAME"),
+        ((*CONFIG, "--local=1"), "each of 3 trainers train by itself: expected --local=0"),
+        ((*CONFIG, "--local"), "each of 3 trainers train by itself"),
+        ((*CONFIG, "--local=True"), "each of 3 trainers train by itself"),
+        ((*CONFIG, "--local", "YES"), "each of 3 trainers train by itself"),
+        ((*CONFIG, "--local=t"), "each of 3 trainers train by itself"),
+        ((*CONFIG, "--trainer_id=0"), "--trainer_id cannot be given as a flag"),
+        ((*CONFIG, "--save_dir", "/x"), "--save_dir cannot be given as a flag: set JOB_PATH and JOB_NAME"),
         ((*CONFIG, "--ports_num_for_sparse=1"), "expected 2, as for the pserver"),
     ],
 )
@@ -213,7 +217,8 @@ def test_no_port_that_is_taken_in_any_generation_is_the_status_port_or_beyond_th
         read(environ | {"CONF_PADDLE_PORT": str(first)}, arguments)
     for first in (7171 - ports, 7170):
         told = problem(environ | {"CONF_PADDLE_PORT": str(first)}, *arguments)
-        assert told.startswith(f"CONF_PADDLE_PORT={first} and {ports} ports from there on, and LAUNCHER_STATUS_PORT")
+        said = f"CONF_PADDLE_PORT={first} takes the ports {first} to {first + ports - 1}, and LAUNCHER_STATUS_PORT"
+        assert told.startswith(said)
     if ports > 1:
         told = problem(environ | {"CONF_PADDLE_PORT": str(65537 - ports)}, *arguments)
         assert "expected the last to be at most 65535" in told
@@ -233,7 +238,7 @@ def test_a_command_means_fleet_unless_something_else_is_said() -> None:
     assert read(SEED, ("--", "python", "t.py", "--x")).runtime is Runtime.FLEET
     entry = read(SEED | {"LAUNCHER_ENTRY": "python 't 1.py' $HOME;ls", "LAUNCHER_RUNTIME": "env"}, ())
     assert entry.command == ("python", "t 1.py", "$HOME;ls")
-    assert "say it once" in problem(SEED | {"LAUNCHER_ENTRY": "a"}, "--", "b")
+    assert "give the command once" in problem(SEED | {"LAUNCHER_ENTRY": "a"}, "--", "b")
     assert "fleet or env" in problem(SEED | {"LAUNCHER_RUNTIME": "v1"}, *CONFIG, "--", "b")
 
 
@@ -352,7 +357,7 @@ def test_any_environment_gives_settings_or_sentences(environ: dict[str, str], ar
         found, told = error, error.problems
     assert isinstance(found, Settings | SettingsError)
     assert told
-    assert all("expected" in each and "\n" not in each for each in told)
+    assert all(re.search(r"expected|: (set|remove) ", each) and "\n" not in each for each in told)
 
 
 @given(st.text(alphabet=st.characters(blacklist_characters="\0", codec="utf-8")), st.text(min_size=1, max_size=5))

@@ -229,7 +229,7 @@ def test_a_port_that_is_taken_is_a_mistake_of_the_settings(net: Ground, bind: st
 
 
 def test_an_address_that_is_not_here_is_said(net: Ground) -> None:
-    with pytest.raises(SettingsError, match=f"LAUNCHER_STATUS_PORT={net.port} cannot be had at 192.0.2.99: Cannot"):
+    with pytest.raises(SettingsError, match=f"LAUNCHER_STATUS_PORT={net.port} cannot be bound at 192.0.2.99: Cannot"):
         net.at_address("192.0.2.99")
 
 

@@ -162,9 +162,9 @@ def test_another_boot_at_the_same_address_takes_the_place_of_the_former(net: Gro
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        (b"\x00\xff garbage\r\n\r\n", "no HTTP"),
-        (b"SSH-2.0-OpenSSH_9\r\n\r\n", "no HTTP"),
-        (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 20000, "no HTTP"),
+        (b"\x00\xff garbage\r\n\r\n", "not HTTP"),
+        (b"SSH-2.0-OpenSSH_9\r\n\r\n", "not HTTP"),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 20000, "not HTTP"),
         (answer(b"{}", code=404), "answered 404: expected 200"),
         (answer(b"not json"), "not JSON"),
         (answer(json.dumps({"version": 2}).encode()), "version 2: expected version 1"),

@@ -51,7 +51,7 @@ def test_a_reader_waits_for_news_and_an_unknown_token_is_answered_at_once(net: G
 
 @pytest.mark.parametrize("wait", ["soon", "nan", "-1"])
 def test_a_wait_that_is_none_is_refused(net: Ground, wait: str) -> None:
-    assert pages(net, net.pod(1), f"/status?wait={wait}") == (400, "wait: expected seconds\n")
+    assert pages(net, net.pod(1), f"/status?wait={wait}") == (400, "wait: expected a number of seconds\n")
 
 
 def test_healthz_is_ok(net: Ground) -> None:
@@ -71,7 +71,7 @@ def test_readyz_says_what_it_waits_for_until_the_pod_serves(net: Ground) -> None
         pod.says(phase=phase)
         assert pages(net, pod, "/readyz") == (200, f"{phase}\n")
     pod.says(phase=Phase.STOPPED)
-    assert pages(net, pod, "/readyz") == (503, "stopped: it runs no more\n")
+    assert pages(net, pod, "/readyz") == (503, "stopped: it no longer runs\n")
     pod.says(phase=Phase.FAILED, failure=Failure(generation=1, code=7, reason="the trainer exited with 7"))
     assert pages(net, pod, "/readyz") == (503, "failed: the trainer exited with 7\n")
 
@@ -80,7 +80,7 @@ def test_the_leader_shows_the_gang_and_the_others_say_who_leads(net: Ground) -> 
     pod, leader = net.pod(1), net.pod(2)
     assert pages(net, pod, "/gang") == (404, "no leader is known yet\n")
     pod.statuses.leader = leader.address
-    assert pages(net, pod, "/gang") == (404, f"the leader has this page: {leader.address}\n")
+    assert pages(net, pod, "/gang") == (404, f"only the leader has this page: ask {leader.address}\n")
     generation = Generation(number=2, members=(leader.own, pod.own), digest="d", restarts=1)
     leader.says(rank=0, word=LeaderMessage(generation=generation, shared={"0": {"key": "value"}}))
     said = pod.says(rank=1, phase=Phase.TRAINING, marks=Marks(progress={"loss": 0.5}))
