@@ -16,7 +16,7 @@ from launcher.dataset.splitting import raise_files, refusal_sentence, split_into
 
 
 def main() -> int:
-    """Split as the command line and the environment say, and return the exit code."""
+    """Split by the command line and the environment, and return the exit code."""
     try:
         options = split_options(sys.argv[1:], os.environ)
     except DatasetError as error:
@@ -27,10 +27,10 @@ def main() -> int:
     work = threading.Thread(target=lambda: codes.append(_work(options, progress)), daemon=True)
 
     def stop(number: int, _: object) -> None:
-        progress.end(f"stopped after {progress.line()}; started again, it goes on")
+        progress.end(f"stopped after {progress.line()}; run it again to continue")
         os._exit(128 + number)  # a thread that waits for a volume cannot be ended otherwise
 
-    # As process 1 of a container there is no default: what is not caught is dropped.
+    # Process 1 of a container has no default handlers: a signal without a handler is dropped.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
     work.start()

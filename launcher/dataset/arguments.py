@@ -1,4 +1,4 @@
-"""What a split is asked for: arguments, else the environment, checked as a whole.
+"""The options of a split: by arguments or the environment, all checked before anything starts.
 
 No I/O here.
 """
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 MOST = 99_999
 SPLIT = """Split data into shards, one for each trainer, with a manifest of their digests.
 
-Without an input, ratings to try training with are written. Started again, it goes on where it was."""
+Without an input it writes made-up ratings for a first training. Run again, it continues where it stopped."""
 
 
 class SplitOptions:
-    """What is asked for, checked."""
+    """The options of one split."""
 
     def __init__(self, given: argparse.Namespace) -> None:
         self.out: str = given.out
@@ -40,11 +40,11 @@ class SplitOptions:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise DatasetMisuse(f"{message}; {self.prog} --help says more")
+        raise DatasetMisuse(f"{message}: see {self.prog} --help")
 
 
 def split_options(words: Sequence[str], environ: Mapping[str, str]) -> SplitOptions:
-    """Return what these words and this environment ask for, or raise a DatasetMisuse that says what is wrong."""
+    """Return the options, or raise a DatasetMisuse with the first problem."""
     given = _parser().parse_args(words)
     given.out = given.out or environ.get("OUT_DIR")
     if not given.out:
@@ -55,7 +55,7 @@ def split_options(words: Sequence[str], environ: Mapping[str, str]) -> SplitOpti
     if any(part in ("", ".", "..") for part in given.config_dir.split("/")):
         raise DatasetMisuse(f"TRAIN_CONFIG_DIR={shown(given.config_dir)}: expected a directory below OUT_DIR")
     if given.reader and given.inputs:
-        raise DatasetMisuse(f"--reader {given.reader} and files: expected one of them")
+        raise DatasetMisuse(f"--reader {given.reader} together with files: expected only one of the two")
     given.shards = _count("--shards", given.shards, "SPLIT_COUNT", environ)
     given.samples = _whole("--samples", given.samples)
     return SplitOptions(given)
@@ -86,14 +86,27 @@ def _parser() -> argparse.ArgumentParser:
     parsers = parser.add_subparsers(required=True, metavar="split")
     split = parsers.add_parser("split", description=SPLIT, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = split.add_argument
-    add("inputs", nargs="*", metavar="FILE", help="files or patterns; gzip is seen by itself; each line is a record")
+    add("inputs", nargs="*", metavar="FILE", help="files or patterns; gzip is recognised; each line is a record")
     add("--reader", default="", metavar="MODULE:FUNCTION", help="a reader in Python, instead of files")
-    add("--shards", help="how many (SPLIT_COUNT)")
+    add("--shards", help="the number of shards (SPLIT_COUNT)")
     add("--out", help="the job's directory on the volume (OUT_DIR)")
-    add("--layout", choices=("rank", "data"), default="rank", help="<rank>/data, as it is by default, or data/<rank>")
-    add("--format", choices=("lines", "recordio"), default="lines", help="of the shards; RecordIO holds pickles")
-    add("--balance", choices=("records", "bytes"), default="records", help="what the shards have equally much of")
-    add("--config-dir", help="the job's files' directory, made beside the shards (TRAIN_CONFIG_DIR, quick_start)")
-    add("--samples", default=str(SAMPLES), help="ratings to write where there is no input")
-    add("--checkpoint", type=float, default=30.0, metavar="SECONDS", help="how much work a kill may cost")
+    add("--layout", choices=("rank", "data"), default="rank", help="<rank>/data (the default) or data/<rank>")
+    add(
+        "--format",
+        choices=("lines", "recordio"),
+        default="lines",
+        help="lines of text, or RecordIO with a pickle a record",
+    )
+    add(
+        "--balance",
+        choices=("records", "bytes"),
+        default="records",
+        help="make the shards equal in records or in bytes",
+    )
+    add(
+        "--config-dir",
+        help="the directory of the job's files, made beside the shards (TRAIN_CONFIG_DIR, else quick_start)",
+    )
+    add("--samples", default=str(SAMPLES), help="the number of ratings to write without an input")
+    add("--checkpoint", type=float, default=30.0, metavar="SECONDS", help="the work that a kill may lose")
     return parser

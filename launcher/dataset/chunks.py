@@ -27,7 +27,7 @@ LENGTH = _LENGTH.size
 
 
 class Header:
-    """What stands before a chunk: checksum and size of what follows, its compressor, how many records it holds."""
+    """The header of a chunk: checksum, compressor, size in bytes, number of records."""
 
     __slots__ = ("checksum", "compressor", "records", "size")
 
@@ -36,18 +36,16 @@ class Header:
 
 
 def chunk_header(data: bytes, limit: int = LIMIT) -> Header:
-    """Return the header in these bytes, or raise a ValueError that says why it is none."""
+    """Return the header in these bytes, or raise a ValueError with the reason."""
     if len(data) < HEADER:
         raise ValueError(f"the file ends in a header, after {len(data)} of {HEADER} bytes")
     magic, checksum, compressor, size, records = _HEADER.unpack(data)
     if magic != MAGIC:
-        raise ValueError(f"no chunk begins here: {magic.hex()} stands where {MAGIC.hex()} should")
+        raise ValueError(f"no chunk begins here: found {magic.hex()}, expected {MAGIC.hex()}")
     if compressor > GZIP:
-        raise ValueError(f"a compressor of an unknown kind, {compressor}")
+        raise ValueError(f"unknown compressor {compressor}")
     if size > limit or records * _LENGTH.size > limit:
-        raise ValueError(
-            f"a chunk of {size} bytes with {records} records, more than the limit of {limit} bytes allows"
-        )
+        raise ValueError(f"a chunk of {size} bytes with {records} records: expected at most {limit} bytes")
     return Header(checksum, compressor, size, records)
 
 
@@ -66,7 +64,7 @@ def encode_chunk(records: Sequence[bytes], compressor: int) -> bytes:
 
 
 def decode_chunk(head: Header, stored: bytes, limit: int = LIMIT) -> bytes:
-    """Return the records of a chunk, each behind its length, or raise a ValueError that says what is wrong."""
+    """Return the records of a chunk, each behind its length, or raise a ValueError with the reason."""
     if len(stored) < head.size:
         raise ValueError(f"the file ends in a chunk, after {len(stored)} of {head.size} bytes")
     if zlib.crc32(stored) != head.checksum:
@@ -81,7 +79,7 @@ def decode_chunk(head: Header, stored: bytes, limit: int = LIMIT) -> bytes:
 
 
 def records_in(payload: bytes, count: int) -> Iterator[bytes]:
-    """Yield the records that stand in these bytes, which must hold just as many."""
+    """Yield the records in these bytes, which must hold exactly this many."""
     unpack, wide, end = _LENGTH.unpack_from, _LENGTH.size, len(payload)
     at = 0
     for _ in range(count):

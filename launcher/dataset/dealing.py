@@ -1,6 +1,6 @@
-"""Which shard a record goes to: the next one in turn, or the one that has the fewest bytes.
+"""Deals records to shards: in turn, or to the shard with the fewest bytes.
 
-No I/O here. A shard has its records in the order in which they came.
+No I/O here. A shard keeps its records in input order.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-MANY = 64  # records for each shard, from which on a batch is cut into pieces
+MANY = 64  # records a shard; a larger batch is cut into pieces
 
 
 class Dealer:
-    """Deals records to shards; `records` and `bytes` are what each has been given."""
+    """Deals records to shards; `records` and `bytes` count those of each shard."""
 
     def __init__(self, count: int, *, by_bytes: bool, given: Sequence[tuple[int, int]] = ()) -> None:
         self.count, self.by_bytes = count, by_bytes
@@ -21,7 +21,7 @@ class Dealer:
         self.bytes = [size for _, size in given] or [0] * count
 
     def deal(self, batch: list[bytes]) -> Iterator[tuple[int, list[bytes]]]:
-        """Yield the shards, and what each is given of a batch."""
+        """Yield each shard with its part of a batch."""
         pieces = self._by_bytes(batch) if self.by_bytes else self._in_turn(batch)
         for shard, piece in pieces:
             if piece:
@@ -45,7 +45,7 @@ class Dealer:
         cuts = [len(batch) * piece // self.count for piece in range(self.count + 1)]
         pieces = [batch[begin:end] for begin, end in zip(cuts, cuts[1:])]  # noqa: B905, RUF007  # Python 3.8
         sizes = [sum(map(len, piece)) + len(piece) for piece in pieces]
-        # The largest to whoever has least: differences level out instead of adding up.
+        # The largest piece goes to the smallest shard: differences level out instead of adding up.
         largest = sorted(range(self.count), key=sizes.__getitem__, reverse=True)
         least = sorted(range(self.count), key=self.bytes.__getitem__)
         for shard, piece in zip(least, largest):  # noqa: B905  # Python 3.8 has no strict=

@@ -1,4 +1,4 @@
-"""Where a RecordIO file goes on behind a chunk that is damaged."""
+"""Finds the next whole chunk of a RecordIO file behind a damaged one."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 BLOCK = 1 << 16
-PATIENCE = 1 << 30  # bytes that are looked through in vain, so that a malicious file does not take for ever
+PATIENCE = 1 << 30  # bytes searched without success: a malicious file cannot hold the reader
 
 
 def next_chunk(file: BinaryIO, begun: int, head: Header | None, limit: int, name: str) -> int:
-    """Return where the next chunk begins after the one that begun here, or where the file ends."""
+    """Return the position of the next chunk after the one that begun here, or the end of the file."""
     end = file.seek(0, 2)
     if head:
         behind = begun + HEADER + head.size
@@ -32,13 +32,13 @@ def next_chunk(file: BinaryIO, begun: int, head: Header | None, limit: int, name
                 return at
             left -= found.size
             if left < 0:
-                raise Damaged(f"{name} has too many chunks that are damaged, the last at byte {at}: copy it again")
+                raise Damaged(f"{name} has too many damaged chunks, the last one at byte {at}: copy the file again")
         at += 1
     return end
 
 
 def _magic(file: BinaryIO, at: int, end: int) -> int:
-    """Return where the next mark of a chunk stands, from here on."""
+    """Return the position of the next mark of a chunk, from here on."""
     while at < end:
         file.seek(at)
         block = file.read(BLOCK)

@@ -1,4 +1,4 @@
-"""Where the chunks of a RecordIO file are, made by hopping from header to header; no file has an index in it."""
+"""The positions of the chunks in a RecordIO file, from their headers; the format has no index."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Chunk:
-    """Where a chunk is: its first record's number, how many it holds, the bytes from `offset` to `end`."""
+    """A chunk's position: the number of its first record, its records, its bytes from `offset` to `end`."""
 
     __slots__ = ("end", "first", "offset", "records")
 
@@ -25,7 +25,7 @@ class Chunk:
 
 
 def index(file: File, limit: int = LIMIT) -> Sequence[Chunk]:
-    """Return where each chunk is, made by hopping from header to header."""
+    """Return the position of each chunk; only headers are read."""
     handle, name, mine = opened_file(file, "rb")
     found: list[Chunk] = []
     first = at = 0

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def record_line(record: object) -> bytes:
-    """Return a record as a line without its end: text as it is, several values with commas between them."""
+    """Return a record as a line without its end: text unchanged, several values with commas between them."""
     if isinstance(record, bytes):
         line = record
     elif isinstance(record, str):
@@ -23,14 +23,16 @@ def record_line(record: object) -> bytes:
         try:
             cells = [str(cell) for cell in record]  # type: ignore[attr-defined]  # whatever can be iterated over
         except TypeError:
-            raise DatasetError(f"a record of {type(record).__name__}: a line takes text or several values") from None
+            raise DatasetError(f"a record of {type(record).__name__}: expected text or several values") from None
         if any("," in cell for cell in cells):
-            raise DatasetError(f"{_short(record)}: a comma in a value would make two of it; expected none")
+            raise DatasetError(f"{_short(record)}: a comma in a value would make two values of it: expected no comma")
         line = _encoded(",".join(cells), record)
     if line.endswith(b"\n") and isinstance(record, (bytes, str)):
         line = line[:-1]  # as lines of a file come
     if b"\n" in line:
-        raise DatasetError(f"{_short(record)}: a line break in a record would make two of it; expected none")
+        raise DatasetError(
+            f"{_short(record)}: a line break in a record would make two records of it: expected no line break"
+        )
     return line
 
 
@@ -44,7 +46,7 @@ def _encoded(text: str, record: object) -> bytes:
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
-        raise DatasetError(f"{_short(record)}: half a character, which UTF-8 cannot write; expected text") from None
+        raise DatasetError(f"{_short(record)}: half a character, which UTF-8 cannot encode: expected text") from None
 
 
 def _short(record: object) -> str:

@@ -1,4 +1,4 @@
-"""What a split made: each file's name, size, digest and number of records; read as from a stranger.
+"""The manifest of a split: name, size, digest and records of each file. It is read as untrusted input.
 
 No I/O here.
 """
@@ -31,7 +31,7 @@ class Entry:
 
 
 class Manifest:
-    """All files of a split, and the digest of what was asked for."""
+    """All files of a split, and the digest of its options and inputs."""
 
     __slots__ = ("files", "origin", "shards")
 
@@ -44,7 +44,7 @@ class Manifest:
         return sum(entry.records for entry in self.files)
 
     def text(self) -> str:
-        """Return the manifest as its file has it."""
+        """Return the text of the manifest's file."""
         files = [
             {"name": each.name, "bytes": each.bytes, "sha256": each.sha256, "records": each.records}
             for each in self.files
@@ -55,7 +55,7 @@ class Manifest:
 
 
 def parse(text: str | bytes) -> Manifest:
-    """Return the manifest in a file, or raise a DatasetError that says what is wrong with it."""
+    """Return the manifest in a file, or raise a DatasetError with the reason."""
     try:
         found = json.loads(text, parse_int=_number)
         if found["version"] != 1:
@@ -67,7 +67,7 @@ def parse(text: str | bytes) -> Manifest:
     except DatasetError:
         raise
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise DatasetError(f"no manifest: {type(error).__name__}: {str(error)[:200]}") from None
+        raise DatasetError(f"not a manifest: {type(error).__name__}: {str(error)[:200]}") from None
 
 
 def _number(digits: str) -> int:

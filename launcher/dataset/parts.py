@@ -1,4 +1,4 @@
-"""Files that are made together: all of them appear under their names at the end, or none does."""
+"""Files that are written together: all of them appear under their names at the end, or none does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIELD = re.compile(r"%(?:%|0?\d*d)")
 
 
 class Parts:
-    """Parts on their way, in files beside their places that no pattern without a dot in front finds."""
+    """The unfinished parts: hidden files beside the final ones, so that no glob pattern finds them."""
 
     def __init__(self, place: str) -> None:
         self.directory, self.name = os.path.split(os.fspath(place))
@@ -27,20 +27,20 @@ class Parts:
         os.makedirs(self.directory or ".", exist_ok=True)
 
     def new(self) -> BinaryIO:
-        """Return the next part, to write into."""
+        """Open the next part for writing."""
         title = re.sub(r"[^\w.-]", "_", self.name)
         path = os.path.join(self.directory, f".{title}.{len(self._made)}.part")
         self._made.append(path)
         return open(path, "wb")  # its user closes it
 
     def place(self, names: Sequence[str], ours: Callable[[str], bool]) -> None:
-        """Give the parts their names, unless files of an earlier, other run would stand among them."""
+        """Rename the parts to `names`; refuse if files of an earlier run would mix with them."""
         stale = sorted(name for name in os.listdir(self.directory or ".") if ours(name) and name not in names)
         if stale:
             where = os.path.join(self.directory, stale[0])
             raise DatasetMisuse(
-                f"{shown(where)} is of an earlier run with more or other files, {len(stale)} in all: they would be "
-                "read as part of this one; expected none: remove them, or choose another name"
+                f"{shown(where)} is left from an earlier run (such files: {len(stale)}); readers would take it "
+                "for a part of this one: remove these files, or choose another name"
             )
         for made, name in zip(self._made, names):  # noqa: B905  # Python 3.8 has no strict=
             os.replace(made, os.path.join(self.directory, name))
@@ -51,7 +51,7 @@ class Parts:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Remove what has no name yet."""
+        """Remove the parts that were not renamed."""
         for path in self._made:
             with suppress(OSError):
                 os.unlink(path)
@@ -65,13 +65,13 @@ def numbered(suffix: str) -> str:
     fields = [field for field in FIELD.findall(suffix) if field != "%%"]
     if len(fields) != 1 or "%" in FIELD.sub("", suffix) or FIELD.search(os.path.dirname(suffix)):
         raise DatasetMisuse(
-            f"suffix={suffix!r}: expected one field for the file's number in its name, as in 'train-%05d.pickle'"
+            f"suffix={suffix!r}: expected one field for the file's number in its name, such as 'train-%05d.pickle'"
         )
     return suffix
 
 
 def pattern(suffix: str) -> Callable[[str], bool]:
-    """Return what tells whether a name is one that the suffix makes."""
+    """Return a test for names that the suffix makes."""
     pieces = FIELD.split(suffix)
     fields = FIELD.findall(suffix)
     text = re.escape(pieces[0])

@@ -1,4 +1,4 @@
-"""What can be wrong with data, each as one sentence.
+"""Errors about data; each is one sentence.
 
 No I/O here.
 """
@@ -9,13 +9,13 @@ from launcher.contract import Code
 
 
 class DatasetError(ValueError):
-    """Data that is not what it should be; the sentence says where, and what was expected."""
+    """The data is wrong; the sentence names the place and the expected form."""
 
     code = Code.DATA
 
 
 class DatasetMisuse(DatasetError):
-    """What was asked for cannot be right."""
+    """A call or an option is wrong."""
 
     code = Code.SETTINGS
 
@@ -24,8 +24,8 @@ Misuse = DatasetMisuse  # its name in 0.1.0, whose examples stand on users' volu
 
 
 class Damaged(DatasetError):
-    """A RecordIO file with a chunk that is torn or corrupt."""
+    """A RecordIO file has a torn or corrupt chunk."""
 
 
 class DamagedWarning(UserWarning):
-    """A part of a RecordIO file was passed over, as was asked for."""
+    """A damaged part of a RecordIO file was skipped, as `errors='skip'` allows."""

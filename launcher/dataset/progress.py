@@ -1,4 +1,4 @@
-"""How far a split is: a bar on a terminal, a line every few seconds elsewhere."""
+"""The progress of a split: a bar on a terminal, a line every few seconds elsewhere."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WIDTH = 30
 
 
 class SplitProgress:
-    """Tells a stream; `whole` is the size of the input, 0 where nobody knows."""
+    """Writes the progress to a stream; `whole` is the size of the input, 0 if it is unknown."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream, self._clock = stream, clock
@@ -25,7 +25,7 @@ class SplitProgress:
         self.whole = self.done = self.records = 0
 
     def at(self, done: int, whole: int, records: int) -> None:
-        """Tell how far it is, if it is time to."""
+        """Take new figures, and show them at most every few seconds."""
         self.done, self.whole, self.records = done, whole, records
         now = self._clock()
         if now >= self._due:
@@ -33,11 +33,11 @@ class SplitProgress:
             self.show("\r\x1b[K" + self.line(bar=True) if self._bar else self.line() + "\n")
 
     def end(self, sentence: str) -> None:
-        """Tell the last sentence."""
+        """Write a sentence in place of the bar."""
         self.show(("\r\x1b[K" if self._bar else "") + sentence + "\n")
 
     def line(self, *, bar: bool = False) -> str:
-        """Return how far it is."""
+        """Return the progress as text."""
         rate = self.done / max(self._clock() - self.begun, 1e-9) / 1e6
         if not self.whole:
             return f"{self.records} records"
@@ -46,7 +46,7 @@ class SplitProgress:
         return f"{drawn}{part:.0%} of {self.whole / 1e6:.1f} MB, {rate:.0f} MB/s, {self.records} records"
 
     def show(self, text: str) -> None:
-        """Write something; nobody may be reading."""
+        """Write text; a stream without a reader is no error."""
         try:
             self._stream.write(text)
             self._stream.flush()

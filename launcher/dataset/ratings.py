@@ -1,4 +1,4 @@
-"""Ratings that follow from hidden tastes: something to learn for whoever has no data yet, the same for the same seed.
+"""Made-up ratings for a first training without data; they follow hidden tastes, and are the same for the same seed.
 
 A taste is four numbers. A user's comes from gender, age, occupation and a whim; a movie's from its genres, the words
 of its title and a whim. Some users rate higher than others, some movies are better, and few movies are rated often.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 USERS, MOVIES, SAMPLES, SEED = 900, 700, 60_000, 1
-FULL = 4  # of so many pairs of user and movie one is rated, at most
+FULL = 4  # at most one of so many pairs of user and movie is rated
 TASTE = 4
 NOISE = 0.45
 OCCUPATIONS = 21
@@ -34,7 +34,7 @@ SYLLABLES = ("ka", "to", "mi", "ra", "len", "so", "vi", "du", "na", "per", "el",
 
 
 class World:
-    """What is behind the ratings: users and movies, as lines of MovieLens-1M has them, and their tastes."""
+    """The users and movies behind the ratings, as lines in MovieLens-1M's form, and their tastes."""
 
     def __init__(self, users: int, movies: int, seed: int = SEED) -> None:
         self._numbers = random.Random(seed)  # noqa: S311  # nothing is secret here
@@ -48,11 +48,11 @@ class World:
         self._good = [self._numbers.gauss(0.0, 0.4) for _ in self.movies]
 
     def ratings(self, count: int) -> Iterator[tuple[int, int, int]]:
-        """Yield users, movies and scores, all counted from 1; nobody rates a movie twice."""
+        """Yield users, movies and scores, all counted from 1; no user rates a movie twice."""
         if min(len(self.users), len(self.movies), count) < 1 or count * FULL > len(self.users) * len(self.movies):
             raise DatasetMisuse(
                 f"{count} ratings by {len(self.users)} users of {len(self.movies)} movies: "
-                "expected a quarter of the pairs at most"
+                "expected at most a quarter of the pairs"
             )
         rated = bytearray(len(self.users) * len(self.movies))
         while count:
@@ -111,7 +111,7 @@ def ratings(samples: int = SAMPLES) -> Iterator[str]:
 
 
 def tables(samples: int = SAMPLES) -> dict[str, str]:
-    """Return what is known of the users and the movies of these ratings, as MovieLens-1M's two files have it."""
+    """Return the users and the movies of these ratings, in the form of MovieLens-1M's two files."""
     world = world_for(samples)
     return {"users.dat": _text(world.users), "movies.dat": _text(world.movies)}
 

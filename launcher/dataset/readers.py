@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Reader = Callable[[], Iterator[Any]]
 
-# As the launcher's environment says how many trainers there are, and which this is.
+# The launcher's variables for the number of trainers, and for this one's number.
 COUNT = ("PADDLE_INIT_NUM_GRADIENT_SERVERS", "TRAINERS")
 NUMBER = ("PADDLE_INIT_TRAINER_ID", "TRAINER_ID")
 
@@ -78,7 +78,7 @@ def dist_reader(
 
     def dist_reader_creator() -> Iterator[tuple[Any, ...]]:
         with open(filename, encoding="utf-8", errors="surrogateescape", newline="\n") as file:
-            # The seed counts from 1: trainer 0 of 3 has the lines 3, 6, 9.
+            # Lines are counted from 1: trainer 0 of 3 has the lines 3, 6, 9.
             for at, line in enumerate(file, 1):
                 if at % count == number:
                     try:
@@ -94,7 +94,7 @@ def gen_train_list(
 ) -> tuple[list[str], list[str]]:
     """Write this trainer's files to `/train.list` and `/test.list`, and return both lists.
 
-    They are looked for as `part-*` in the directory and in the one of its name with `_test` behind.
+    The files are `part-*` in the directory, and `part-*` in the directory of the same name with `_test` added.
     """
     count, number = _trainer(
         _written(root, "trainer_count", COUNT),
@@ -106,7 +106,9 @@ def gen_train_list(
     test = _matching(test_pattern) if test_pattern else sorted(glob.glob(by_default))
     lists = train[number::count], test[number::count]
     if any("\n" in path for path in (*train, *test)):
-        raise DatasetError(f"{data_dir!r}: a file's name with a line break in it cannot stand in a list; rename it")
+        raise DatasetError(
+            f"{data_dir!r}: a file name with a line break cannot be written into a list: rename the file"
+        )
     for name, paths in zip(("train.list", "test.list"), lists):  # noqa: B905  # Python 3.8 has no strict=
         with open(os.path.join(root, name), "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write("\n".join(paths))
@@ -116,12 +118,12 @@ def gen_train_list(
 def _matching(pattern: str) -> list[str]:
     found = sorted(glob.glob(os.fspath(pattern)))
     if not found:
-        raise DatasetError(f"{shown(pattern)}: no file matches; expected one or more")
+        raise DatasetError(f"{shown(pattern)}: no file matches: expected at least one")
     return found
 
 
 def _written(root: str, name: str, variables: tuple[str, ...]) -> int | None:
-    """Return what the launcher wrote into a file, where its environment does not say it."""
+    """Return the number from the launcher's file, unless the environment has it."""
     if any(os.environ.get(variable) for variable in variables):
         return None
     try:
@@ -136,7 +138,7 @@ def _written(root: str, name: str, variables: tuple[str, ...]) -> int | None:
 def _trainer(count: int | None, number: int | None, other: int | None = None) -> tuple[int, int]:
     """Return how many trainers there are and this one's number; `other` is the number under its other name."""
     if number is not None and other is not None and number != other:
-        raise DatasetMisuse(f"trainer_id={number} and train_id={other}: two names of one thing; expected one of them")
+        raise DatasetMisuse(f"trainer_id={number} and train_id={other}: two names of one argument: set only one")
     count = _given_or_set("trainer_count", count, COUNT, 1)
     number = _given_or_set("trainer_id", other if number is None else number, NUMBER, 0)
     if count < 1:

@@ -1,4 +1,4 @@
-"""The records of one open file from a position on, a batch at a time: its lines, plain or gzip, or RecordIO's own."""
+"""The records of one open file from a position on, in batches: lines of text or gzip, or those of RecordIO."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GZIP = b"\x1f\x8b"
 
 
 def text_records(raw: FileIO, at: int, path: str) -> Batches:
-    """Yield lines from a byte of the text on, and which byte comes behind them; gzip is seen by itself."""
+    """Yield lines from a byte of the text on, with the position after them; gzip is recognised."""
     text = _text(raw, path)
     text.seek(at)
     begun = b""
@@ -39,14 +39,14 @@ def text_records(raw: FileIO, at: int, path: str) -> Batches:
             begun = begun[end:]
         if len(begun) > LONGEST:
             raise DatasetError(
-                f"{shown(path)}: a line of more than {LONGEST} bytes: expected text with a record a line"
+                f"{shown(path)}: a line of more than {LONGEST} bytes: expected text with one record a line"
             )
     if begun:
         yield [begun], at + len(begun)
 
 
 def chunked(raw: FileIO, at: int, path: str) -> Batches:
-    """Yield RecordIO's records from the one of this number on, and which number comes behind them."""
+    """Yield RecordIO's records from this number on, with the number after them."""
     records = recordio.reader(raw)
     records.name = shown(path)
     if at:
@@ -55,7 +55,7 @@ def chunked(raw: FileIO, at: int, path: str) -> Batches:
 
 
 def batched(records: Iterable[bytes], at: int) -> Batches:
-    """Yield records, not many and not much at a time, and which number comes behind them."""
+    """Yield records in batches, bounded in number and bytes, with the number after them."""
     batch: list[bytes] = []
     size = 0
     for record in records:

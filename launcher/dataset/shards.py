@@ -1,4 +1,4 @@
-"""The shards on their way to a directory: written and hashed on a thread beside whoever deals the records."""
+"""The shards of a split while they are written: a thread of its own writes and hashes them."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class ShardFile:
             raise
 
     def took(self, data: bytes) -> None:
-        """Count what stands in the file."""
+        """Count and hash bytes that are in the file."""
         self.digest.update(data)
         self.size += len(data)
 
 
 class ShardFiles:
-    """All of them, each a file of lines or of RecordIO chunks."""
+    """All shards of a split, each a file of lines or of RecordIO chunks."""
 
     def __init__(self, directory: str, sizes: Sequence[int], *, recordio: bool) -> None:
         self._recordio = recordio
@@ -62,7 +62,7 @@ class ShardFiles:
         self._thread.start()
 
     def add(self, number: int, records: list[bytes]) -> None:
-        """Give a shard records."""
+        """Queue records for a shard."""
         shard = self.all[number]
         if self._recordio:
             for record in records:
@@ -76,7 +76,7 @@ class ShardFiles:
             self._wait(shard, lines, len(lines))
 
     def settle(self) -> None:
-        """Return when all that was given is safe on the disk."""
+        """Wait until all queued records are safe on the disk."""
         for shard in self.all:
             self._push(shard)
         self._todo.join()
@@ -129,5 +129,5 @@ class ShardFiles:
 
 
 def path_in(directory: str, number: int) -> str:
-    """Return where a shard is while it is made."""
+    """Return the path of an unfinished shard."""
     return os.path.join(directory, f"part-{number:05d}")

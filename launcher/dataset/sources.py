@@ -1,6 +1,6 @@
-"""Where a split's records come from, a batch at a time: files, plain, gzip or RecordIO, or a reader in Python.
+"""The inputs of a split, read in batches: files of text, gzip or RecordIO, or a reader in Python.
 
-Each batch comes with the position behind it, from which a later start can go on.
+Each batch has the position after it, from which a later run can continue.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     Position = tuple[int, int]
     Batches = Iterator[tuple[list[bytes], Position]]
 
-# Without O_NONBLOCK, opening a FIFO would wait for ever.
+# Without O_NONBLOCK, open would block on a FIFO.
 FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 class FileSource:
-    """Records of files, one file after the other: the lines of text, or those of RecordIO as they are."""
+    """The records of files, one file after the other: lines of text, or RecordIO's records unchanged."""
 
     def __init__(self, patterns: Iterable[str], *, pickled: bool) -> None:
         self._pickled = pickled
@@ -40,10 +40,12 @@ class FileSource:
         self.whole = sum(size for _, size, *_ in self._files)
         self.done = 0
         if not self.whole:
-            raise DatasetError(f"{shown(self._files[0][0])} and all other inputs are empty: expected records")
+            raise DatasetError(
+                f"{shown(self._files[0][0])} and all other inputs are empty: expected at least one record"
+            )
 
     def about(self) -> object:
-        """Return what the records depend on."""
+        """Return the facts that identify the input."""
         return [[os.path.abspath(path), size, time] for path, size, time, _ in self._files]
 
     def batches(self, position: Position) -> Batches:
@@ -56,13 +58,12 @@ class FileSource:
                 for records, behind in found:
                     self.done = before + raw.tell()
                     if raw.tell() > size:
-                        break  # it grows, perhaps for ever
+                        break  # it grows, perhaps without end
                     yield records, (number, behind)
                 info = os.fstat(raw.fileno())
                 if (info.st_size, info.st_mtime_ns) != (size, time) or raw.tell() < size:
-                    raise DatasetError(
-                        f"{shown(path)} changed while it was read: expected it to be complete; start again"
-                    )
+                    advice = "wait until it is complete, then run the split again"
+                    raise DatasetError(f"{shown(path)} changed while it was read: {advice}")
             before += size
             offset = 0
 
@@ -72,7 +73,7 @@ class FileSource:
 
 
 class ReaderSource:
-    """What a reader in Python gives; it must give the same each time for a later start to go on."""
+    """The records of a reader in Python; a later run can continue only if it returns the same ones again."""
 
     whole = 0
     done = 0
@@ -82,7 +83,7 @@ class ReaderSource:
         self._encode: Callable[[Any], bytes] = pickle.dumps if pickled else record_line
 
     def about(self) -> object:
-        """Return what the records depend on, as far as can be known."""
+        """Return the facts that identify the reader."""
         return self._about
 
     def batches(self, position: Position) -> Batches:
@@ -111,13 +112,13 @@ def named(spec: str) -> Callable[[], Any]:
             raise DatasetMisuse(f"--reader {spec}: {error}; expected module:function, importable from here") from None
         found = getattr(room, name, None)
     if not callable(found):
-        raise DatasetMisuse(f"--reader {spec}: expected a function of {module}, which gives the records or a reader")
+        raise DatasetMisuse(f"--reader {spec}: expected a function of {module} that returns the records or a reader")
     return found  # type: ignore[no-any-return]
 
 
 @contextmanager
 def _its_faults(who: str) -> Iterator[None]:
-    """Tell what goes wrong in a reader's own code; SystemExit, too, is no end of a split."""
+    """Turn errors of a reader's own code into a sentence; SystemExit, too, must not end a split."""
     try:
         yield
     except DatasetError:
@@ -133,13 +134,13 @@ def _paths(patterns: Iterable[str]) -> list[str]:
     for pattern in patterns:
         paths = [pattern] if os.path.lexists(pattern) else sorted(glob.glob(pattern))
         if not paths:
-            raise DatasetError(f"{shown(pattern)}: no file matches; expected one or more")
+            raise DatasetError(f"{shown(pattern)}: no file matches: expected at least one")
         found += paths
     return found
 
 
 def _each_once(paths: Iterable[str]) -> Iterator[str]:
-    """Yield the files, which may have several names each: by links, or from different directories."""
+    """Yield the files; refuse one that comes twice, by a link or from another directory."""
     names: dict[tuple[int, int], str] = {}
     for path in paths:
         info = os.stat(path)
@@ -147,7 +148,7 @@ def _each_once(paths: Iterable[str]) -> Iterator[str]:
         if file in names:
             also = "" if names[file] == path else f", also as {shown(names[file])}"
             raise DatasetMisuse(
-                f"{shown(path)} is an input twice{also}: its records would be, too; expected each file once"
+                f"{shown(path)} is an input twice{also}: its records would be written twice: expected each file once"
             )
         names[file] = path
         yield path
@@ -155,11 +156,11 @@ def _each_once(paths: Iterable[str]) -> Iterator[str]:
 
 def _signs(path: str, pickled: bool) -> tuple[int, int, bool]:
     if os.path.isdir(path):
-        raise DatasetMisuse(f"{shown(path)} is no file: expected files, as {shown(os.path.join(path, '*'))} would be")
+        raise DatasetMisuse(f"{shown(path)} is a directory: expected files, such as {shown(os.path.join(path, '*'))}")
     with _naming(path), _opened(path) as raw:
         info = os.fstat(raw.fileno())
         if not stat.S_ISREG(info.st_mode):
-            raise DatasetMisuse(f"{shown(path)} is no file: expected a plain file, or one packed by gzip")
+            raise DatasetMisuse(f"{shown(path)} is not a regular file: expected text, gzip or RecordIO")
         is_recordio = raw.read(len(MAGIC)) == MAGIC
         if is_recordio and not pickled:
             raise DatasetMisuse(f"{shown(path)} is RecordIO, which has no lines: expected text, or --format recordio")
@@ -172,12 +173,12 @@ def _opened(path: str) -> FileIO:
 
 @contextmanager
 def _naming(path: str) -> Iterator[None]:
-    """Name the file in what the system, or gzip, says of it."""
+    """Put the file's name into errors of the system and of gzip."""
     try:
         yield
     except (EOFError, zlib.error) as error:
-        raise DatasetError(f"{shown(path)}: {error}: expected a whole gzip file; copy it again") from None
+        raise DatasetError(f"{shown(path)}: {error}: expected a whole gzip file: copy it again") from None
     except OSError as error:
         if error.errno is None:  # gzip's own
-            raise DatasetError(f"{shown(path)}: {error}: expected a whole gzip file; copy it again") from None
+            raise DatasetError(f"{shown(path)}: {error}: expected a whole gzip file: copy it again") from None
         raise OSError(error.errno, os.strerror(error.errno), path) from None

@@ -1,4 +1,4 @@
-"""One split, from what is options for to shards with a manifest: the same end, however often it is started."""
+"""One split, from its options to shards with a manifest; however often it is run, the result is the same."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ def split_into_shards(
     mounts: str = "/proc/self/mountinfo",
     clock: Callable[[], float] = time.monotonic,
 ) -> Manifest:
-    """Split, unless it is done already, and return the manifest."""
+    """Split, unless it is done already, and return the manifest.
+
+    `mounts` is read by hand: psutil costs 16 ms and 2.7 MB to import, and programs' Pythons have no packages of ours.
+    """
     if environ.get("KUBERNETES_SERVICE_HOST"):
         with open(mounts, encoding="utf-8", errors="surrogateescape") as file:
             _refuse_no_mount(options.out, file.read())
@@ -48,7 +51,7 @@ def split_into_shards(
     done = workspace.standing()
     if not done:
         with workspace.held():
-            done = workspace.standing()  # once more: another start of this Job may have come first
+            done = workspace.standing()  # again: another pod of this Job may have been faster
             if not done:
                 made = workspace.placing() or _deal(options, source, workspace, progress, clock)
                 workspace.place(made, (contract.OUTPUT, options.config_dir), _beside(options))
@@ -59,14 +62,14 @@ def split_into_shards(
 
 
 def _refuse_no_mount(out: str, mounts: str) -> None:
-    """Refuse a directory that is the container's own: what is written there goes with the container."""
+    """Refuse a directory of the container itself: its files are lost with the container."""
     path = os.path.realpath(out)
     points = [OCTAL.sub(lambda code: chr(int(code[1], 8)), line.split(" ")[4]) for line in mounts.splitlines()]
     over = [point for point in points if path == point or path.startswith(point.rstrip("/") + "/")]
     if not over or max(over, key=len) == "/":
         raise DatasetMisuse(
-            f"OUT_DIR={shown(out)} is on no volume: what is written there goes with this container; "
-            "expected a directory on a volume: mount the claim there, or set OUT_DIR to where it is mounted"
+            f"OUT_DIR={shown(out)} is not on a volume: the shards would be lost with this container; "
+            "expected a directory on a volume: mount the claim there, or set OUT_DIR to its mount path"
         )
 
 
@@ -79,7 +82,7 @@ def _source(options: SplitOptions) -> Source:
 
 
 def _beside(options: SplitOptions) -> Mapping[str, str]:
-    """Return what the example's ratings need besides: a launcher lays it under each shard."""
+    """Return the files that the example's ratings need too: a launcher lays them under each shard."""
     if options.inputs or options.reader:
         return {}
     return {f"{options.config_dir}/{contract.DATA}/{name}": text for name, text in tables(options.samples).items()}
@@ -100,7 +103,7 @@ def _deal(
     try:
         return _dealt(options, source, workspace, progress, clock)
     except DatasetError:
-        workspace.forget()  # what is wrong with the data does not become right by going on
+        workspace.forget()  # wrong data stays wrong: the next run must not continue from here
         raise
 
 
@@ -115,7 +118,7 @@ def _dealt(
     given = [(records, size) for _, records, size in state.shards]
     dealer = Dealer(options.shards, by_bytes=options.by_bytes, given=given)
     if any(records for records, _ in given):
-        progress.end(f"going on after {sum(dealer.records)} records")
+        progress.end(f"continuing after {sum(dealer.records)} records")
     shards = ShardFiles(workspace.work, [size for size, *_ in state.shards], recordio=options.recordio)
     due = clock() + options.every
     try:
@@ -142,10 +145,11 @@ def _dealt(
 def _refuse_too_few(options: SplitOptions, dealer: Dealer) -> None:
     found = sum(dealer.records)
     if not found:
-        raise DatasetError("the input has no records: expected one or more; nothing is written")
+        raise DatasetError("the input has no records: expected at least one; nothing is written")
     if min(dealer.records) == 0:
         raise DatasetMisuse(
-            f"SPLIT_COUNT={options.shards}: the input has {found} records, fewer than that; nothing is written"
+            f"SPLIT_COUNT={options.shards}: the input has only {found} records: expected at least one a shard; "
+            "nothing is written"
         )
 
 
@@ -158,7 +162,7 @@ def _described(made: Manifest) -> str:
 
 
 def raise_files(wanted: int) -> None:
-    """Allow as many open files as there are shards, or refuse what the system does not let."""
+    """Raise the limit of open files to the number of shards, or refuse that many shards."""
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -172,9 +176,9 @@ def raise_files(wanted: int) -> None:
 
 
 def refusal_sentence(error: OSError, out: str) -> str:
-    """Return what the system refused, and what to do."""
+    """Return a sentence about an error of the system, with the remedy."""
     reason = os.strerror(error.errno) if error.errno else str(error)
     where = error.filename if isinstance(error.filename, str) else out
     if not os.path.isdir(os.path.join(out, ".split")):
         return f"{shown(where)}: {reason}; nothing is written"
-    return f"{shown(where)}: {reason}; what is written stays in {shown(out)}/.split: started again, it goes on"
+    return f"{shown(where)}: {reason}; the finished part stays in {shown(out)}/.split: run it again to continue"

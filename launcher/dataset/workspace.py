@@ -1,6 +1,7 @@
-"""The directory that a split writes to: what stands there already, and how the shards get their places.
+"""The directory that a split writes to: its contents before, and the renames at the end.
 
-Until all is complete it stays in `.split`; then it is renamed, the manifest last. Nobody else's files are touched.
+All files stay in `.split` until the split is complete; then they are renamed, the manifest last. Other files are
+not touched.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ STATE, PLACING, LOCK = "state.json", "placing.json", "lock"
 
 
 class SplitState:
-    """How far a split is: the position behind what is dealt, and for each shard size, records and bytes dealt."""
+    """The progress of a split: its position in the input; size, records and bytes of each shard."""
 
     __slots__ = ("position", "shards")
 
@@ -41,12 +42,12 @@ class SplitState:
 
 
 def shard_path(layout: str, shard: int) -> str:
-    """Return a shard's file; its number is in its name, so that one rank can have several shards."""
+    """Return the name of a shard's file; it has the shard's number, so that one rank can have several shards."""
     return f"{LAYOUTS[layout].format(shard)}/part-{shard:05d}"
 
 
 class SplitWorkspace:
-    """The directory, and what a split keeps there of itself."""
+    """The directory, with the split's own files in `.split`."""
 
     def __init__(self, out: str, origin: str) -> None:
         self.out, self.origin = out, origin
@@ -54,7 +55,7 @@ class SplitWorkspace:
         self._lock = -1
 
     def standing(self) -> manifest.Manifest | None:
-        """Return the manifest of the same split, if it is there with all its files; refuse any other's."""
+        """Return the manifest of the same split, if all its files are there; refuse those of another split."""
         path = os.path.join(self.out, MANIFEST)
         try:
             with open(path, "rb") as file:
@@ -64,11 +65,14 @@ class SplitWorkspace:
                 self._refuse_shards()
             return None
         except DatasetError as error:
-            raise DatasetError(f"{shown(path)}: {error}; expected a split's: move it away") from None
+            raise DatasetError(
+                f"{shown(path)}: {error}; expected the manifest of a split: move the file away"
+            ) from None
         if found.origin != self.origin:
             raise DatasetMisuse(
                 f"{shown(self.out)} holds the shards of another split, or of inputs that have changed since, "
-                f"{found.shards} shards with {found.records} records: expected an empty directory; move them away"
+                f"{found.shards} shards with {found.records} records: move them away, or set "
+                "OUT_DIR to an empty directory"
             )
         for entry in found.files:
             self._check(os.path.join(self.out, entry.name), entry.bytes)
@@ -76,7 +80,7 @@ class SplitWorkspace:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Make the directories, and keep every other split out meanwhile; those made are removed if nothing came."""
+        """Make the directories and lock other splits out; directories that stay empty are removed at the end."""
         made = [path for path in _parents(self.out) if not os.path.isdir(path)]
         os.makedirs(self.work, exist_ok=True)
         self._lock = os.open(self._kept(LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -86,7 +90,7 @@ class SplitWorkspace:
             if error.errno not in UNLOCKED:
                 os.close(self._lock)
                 raise DatasetMisuse(
-                    f"{shown(self.out)}: another split is at work there: expected it to end first"
+                    f"{shown(self.out)}: another split is running there: wait until it ends"
                 ) from None
         try:
             yield
@@ -100,7 +104,7 @@ class SplitWorkspace:
                     os.rmdir(path)
 
     def state(self) -> SplitState | None:
-        """Return how far an earlier start of the same split came, and forget any other's."""
+        """Return the progress of an earlier run of this split; remove that of any other."""
         found = self._load(STATE)
         try:
             at, offset = found["position"]
@@ -115,18 +119,18 @@ class SplitWorkspace:
         return state
 
     def keep(self, state: SplitState) -> None:
-        """Remember how far the split is."""
+        """Save the progress."""
         self._store(STATE, {"position": list(state.position), "shards": state.shards})
 
     def placing(self) -> manifest.Manifest | None:
-        """Return the manifest of a split that was complete, but not yet in its places."""
+        """Return the manifest of a split that was complete, but not yet renamed."""
         found = self._load(PLACING)
         return manifest.parse(str(found["manifest"])) if "manifest" in found else None
 
     def place(self, made: manifest.Manifest, beside: Sequence[str], files: Mapping[str, str]) -> None:
-        """Put the shards into their places, then the manifest; killed in between, the next start goes on.
+        """Rename the shards, then the manifest; after a kill in between, the next run continues.
 
-        The directories and files beside them are made where there are none.
+        The directories and files beside them are made if they are missing.
         """
         self._store(PLACING, {"manifest": made.text()})
         for name in (*beside, *map(os.path.dirname, files)):
@@ -144,7 +148,7 @@ class SplitWorkspace:
         self.forget()
 
     def forget(self) -> None:
-        """Remove what a split keeps here."""
+        """Remove the split's own files."""
         for name in os.listdir(self.work):
             if name.startswith("part-") or name.endswith(".new") or name in (STATE, PLACING):
                 os.unlink(self._kept(name))
@@ -155,7 +159,8 @@ class SplitWorkspace:
                 path = os.path.join(self.out, LAYOUTS[layout].format(name))
                 if os.path.lexists(path):
                     raise DatasetMisuse(
-                        f"{shown(path)} holds a shard that is not of this split: move it away, or set OUT_DIR"
+                        f"{shown(path)} holds a shard that is not of this split: move it away, or set OUT_DIR to "
+                        "another directory"
                     )
 
     def _check(self, path: str, size: int) -> None:
@@ -166,8 +171,8 @@ class SplitWorkspace:
         if found != size:
             what = "is gone" if found < 0 else f"has {found} bytes"
             raise DatasetError(
-                f"{shown(path)} {what}, {size} bytes were written: expected it as {MANIFEST} has it; "
-                f"remove {MANIFEST} and the shards, and start again"
+                f"{shown(path)} {what}, {size} bytes were written: remove {MANIFEST} and "
+                "the shards, and run the split again"
             )
 
     def _kept(self, name: str) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Reader = Callable[[], Iterable[Any]]
 
-EMPTY = "the reader gives no records: expected one or more; nothing is written"
+EMPTY = "the reader returned no records: expected at least one; nothing is written"
 SMALL = 1 << 16  # bytes of a chunk, where many files are written side by side
 
 
@@ -34,7 +34,7 @@ def split(
     suffix: str = "%05d.pickle",
     dumper: Callable[[list[Any], BinaryIO], object] = pickle.dump,
 ) -> int:
-    """Write the records in lists of `line_count`, one list a file, and return how many files there are."""
+    """Write the records in lists of `line_count`, one list a file, and return the number of files."""
     positive("line_count", line_count)
     with Parts(numbered(os.fspath(suffix))) as parts:
         count = 0
@@ -57,12 +57,12 @@ def convert(
     compressor: str = "none",
     dumps: Callable[[Any], bytes] = pickle.dumps,
 ) -> int:
-    """Write the records to RecordIO files of `line_count` records, or to `num_shards` files; return how many."""
+    """Write the records to RecordIO files of `line_count` records, or to `num_shards` files; return their number."""
     if (line_count is None) == (num_shards is None):
-        raise DatasetMisuse("convert: expected either line_count, records a file, or num_shards, the number of files")
+        raise DatasetMisuse("convert: expected either line_count (records a file) or num_shards (number of files)")
     if os.path.basename(name_prefix) != name_prefix or not name_prefix:
         raise DatasetMisuse(
-            f"name_prefix={name_prefix!r}: expected the beginning of a file's name; directories go to output_path"
+            f"name_prefix={name_prefix!r}: expected the start of a file name: put directories into output_path"
         )
     with Parts(os.path.join(output_path, name_prefix)) as parts:
         if num_shards is None:
@@ -76,7 +76,7 @@ def convert(
 
 
 def dataset_from_reader(filename: str, reader: Reader) -> int:
-    """Write each record as a line of values with commas between them, and return how many there are."""
+    """Write each record as a line of values with commas between them, and return the number of records."""
     with Parts(os.fspath(filename)) as parts:
         count = 0
         with parts.new() as file:
@@ -123,6 +123,7 @@ def _side_by_side(parts: Parts, reader: Reader, count: int, compressor: str, dum
         raise DatasetError(EMPTY)
     if number + 1 < count:
         raise DatasetMisuse(
-            f"num_shards={count}: the reader gives {number + 1} records, fewer than that; nothing is written"
+            f"num_shards={count}: the reader returned only {number + 1} records: expected at least one a file; "
+            "nothing is written"
         )
     return count

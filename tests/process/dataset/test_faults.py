@@ -160,12 +160,12 @@ def test_a_process_that_is_ended_half_way_is_gone_on_with(tmp_path: Path, how: s
         child.send_signal(how)
         told = child.stderr.read()
     if how != signal.SIGKILL:
-        assert (child.returncode, told) == (128 + how, "stopped after 30000 records; started again, it goes on\n")
+        assert (child.returncode, told) == (128 + how, "stopped after 30000 records; run it again to continue\n")
     (tmp_path / "stop-here").unlink()
     with started(tmp_path, *words) as child:
         _, told = child.communicate()
     assert child.returncode == 0, told
-    assert told.startswith("going on after 30000 records\n")
+    assert told.startswith("continuing after 30000 records\n")
     parts = [(tmp_path / f"out/{rank}/data/part-0000{rank}").read_text().split() for rank in range(3)]
     assert [part == [f"{number},{number}" for number in range(rank, 50_000, 3)] for rank, part in enumerate(parts)]
     assert all(parts)
@@ -204,7 +204,7 @@ def test_a_second_split_at_the_same_time_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     with (
         SplitWorkspace(str(tmp_path / "out"), "another").held(),
-        pytest.raises(DatasetMisuse, match="another split is at work there"),
+        pytest.raises(DatasetMisuse, match="another split is running there"),
     ):
         split(tmp_path)
     assert split(tmp_path).shards == 3
@@ -214,7 +214,7 @@ def test_who_is_refused_leaves_the_other_its_lock_and_directory(tmp_path: Path) 
     out = tmp_path / "out"
     with SplitWorkspace(str(out), "another").held():
         for _ in range(2):  # the second is refused as the first was
-            with pytest.raises(DatasetMisuse, match="another split is at work there"):
+            with pytest.raises(DatasetMisuse, match="another split is running there"):
                 split(tmp_path)
             assert [path.name for path in (out / ".split").iterdir()] == ["lock"]
     assert not out.exists()
@@ -252,7 +252,7 @@ def test_a_full_disk_is_told_and_gone_on_with(tmp_path: Path) -> None:
         with started(tmp_path, "in") as child:
             _, told = child.communicate()
         assert child.returncode == 74
-        assert "No space left on device; what is written stays in out/.split: started again, it goes on" in told
+        assert "No space left on device; the finished part stays in out/.split: run it again to continue" in told
         assert not (tmp_path / "out/manifest.json").exists()
         filler.unlink()
         subprocess.run(["mount", "-o", "remount,size=30m", str(tmp_path / "out")], check=True)
@@ -350,7 +350,7 @@ def test_on_a_volume_that_hangs_term_ends_it_and_says_where_it_stands(tmp_path: 
         assert child.stderr is not None
         assert child.stderr.readline() == "begun\n"
         child.send_signal(signal.SIGTERM)
-        assert child.stderr.read() == "stopped after 0 records; started again, it goes on\n"
+        assert child.stderr.read() == "stopped after 0 records; run it again to continue\n"
         child.wait(timeout=20)
     assert child.returncode == 143
 

@@ -51,8 +51,8 @@ BEGUN = "def rows():\n    yield 'well'\n    "
         ("raise SystemExit(3)", "lines", "--reader mine:rows: the module failed: SystemExit: 3"),
         (BEGUN + "raise SystemExit('no more')", "lines", "the reader failed: SystemExit: no more"),
         (BEGUN + "yield lambda: 0", "recordio", "the reader failed: "),
-        (BEGUN + "yield 'a\\ud800b'", "lines", r"'a\ud800b': half a character, which UTF-8 cannot write"),
-        (BEGUN + "yield 1, '\\udfff'", "lines", r"(1, '\udfff'): half a character, which UTF-8 cannot write"),
+        (BEGUN + "yield 'a\\ud800b'", "lines", r"'a\ud800b': half a character, which UTF-8 cannot encode"),
+        (BEGUN + "yield 1, '\\udfff'", "lines", r"(1, '\udfff'): half a character, which UTF-8 cannot encode"),
     ],
 )
 def test_a_fault_of_the_reader_is_a_sentence_and_leaves_nothing(

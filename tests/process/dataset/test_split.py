@@ -266,10 +266,14 @@ def test_how_far_it_is_without_knowing_the_whole() -> None:
         ({"SPLIT_COUNT": "three"}, [], "SPLIT_COUNT=three"),
         ({"SPLIT_COUNT": "100000"}, [], "expected at most 99999"),
         ({}, [], "SPLIT_COUNT is not set"),
-        ({"SPLIT_COUNT": "3"}, ["--samples", "2"], "SPLIT_COUNT=3: the input has 2 records, fewer than that"),
+        (
+            {"SPLIT_COUNT": "3"},
+            ["--samples", "2"],
+            "SPLIT_COUNT=3: the input has only 2 records: expected at least one a shard",
+        ),
         ({"SPLIT_COUNT": "3", "OUT_DIR": ""}, [], "OUT_DIR is not set"),
         ({"SPLIT_COUNT": "3", "TRAIN_CONFIG_DIR": "../x"}, [], "TRAIN_CONFIG_DIR=../x"),
-        ({"SPLIT_COUNT": "3"}, ["--reader", "a:b", "in"], "expected one of them"),
+        ({"SPLIT_COUNT": "3"}, ["--reader", "a:b", "in"], "expected only one of the two"),
         ({"SPLIT_COUNT": "3"}, ["--reader", "nowhere:rows"], "expected module:function"),
         ({"SPLIT_COUNT": "3"}, ["--reader", "mine:READER"], "expected module:function"),
         ({"SPLIT_COUNT": "3"}, ["--reader", "os:name"], "expected a function"),
@@ -335,8 +339,8 @@ def chunks(*given: bytes) -> bytes:
         (b"\x1f\x8b\x08\x00" + b"\0" * 6 + b"\xff" * 30, ["in"], 65, "expected a whole gzip file"),
         (b"a\nb\n", ["other*"], 65, "other*: no file matches"),
         (b"a\nb\n", ["in", "i*"], 78, "in is an input twice"),
-        (b"a\nb\n", ["."], 78, ". is no file"),
-        (b"a\nb\n", ["fifo"], 78, "fifo is no file"),
+        (b"a\nb\n", ["."], 78, ". is a directory: expected files"),
+        (b"a\nb\n", ["fifo"], 78, "fifo is not a regular file"),
         (b"\x04\x03\x02\x01", ["in"], 78, "in is RecordIO, which has no lines: expected text, or --format recordio"),
         (b"\x04\x03\x02\x01", ["in", "--format=recordio"], 65, "in: the chunk at byte 0: "),
         (chunks(b"a", b"b")[:-1], ["in", "--format=recordio"], 65, "in: the chunk at byte 0: "),
@@ -428,7 +432,7 @@ def test_inside_a_pod_an_out_dir_on_no_mount_is_refused(tmp_path: Path) -> None:
     mounts = tmp_path / "mounts"
     inside = {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}
     mounts.write_text(MOUNTS)
-    with pytest.raises(DatasetMisuse, match="is on no volume: what is written there goes with this container"):
+    with pytest.raises(DatasetMisuse, match="is not on a volume: the shards would be lost with this container"):
         split(tmp_path, environ=inside, mounts=str(mounts))
     assert not (tmp_path / "out").exists()
     escaped = str(tmp_path).replace(" ", "\\040")
@@ -478,7 +482,10 @@ def test_no_manifest_crashes_its_reader(text: str | bytes) -> None:
 def test_a_manifest_that_is_none_stands_in_the_way(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out/manifest.json").write_text("{}")
-    with pytest.raises(DatasetError, match="no manifest: KeyError: 'version'; expected a split's: move it away"):
+    with pytest.raises(
+        DatasetError,
+        match="not a manifest: KeyError: 'version'; expected the manifest of a split: move the file away",
+    ):
         split(tmp_path)
 
 

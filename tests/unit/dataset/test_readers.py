@@ -98,7 +98,7 @@ def test_count_and_number_come_from_the_environment(tmp_path: Path, monkeypatch:
         ({"trainer_count": 3, "trainer_id": 3}, r"trainer_id=3 of trainer_count=3: expected 0 to 2"),
         ({"trainer_count": 3, "train_id": -1}, r"trainer_id=-1 of trainer_count=3"),
         ({"trainer_count": 0, "trainer_id": 0}, r"trainer_count=0: expected 1 or more"),
-        ({"trainer_count": 3, "trainer_id": 1, "train_id": 2}, r"two names of one thing"),
+        ({"trainer_count": 3, "trainer_id": 1, "train_id": 2}, r"two names of one argument"),
         ({"trainer_count": "three"}, r"trainer_count='three': expected a whole number"),
         ({"trainer_count": 2.5}, r"trainer_count=2.5: expected a whole number"),
         ({"loader": "pickle"}, r"loader='pickle': expected a function"),
@@ -157,7 +157,7 @@ def test_an_empty_reader_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_more_shards_than_records_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(DatasetMisuse, match="num_shards=4: the reader gives 3 records"):
+    with pytest.raises(DatasetMisuse, match="num_shards=4: the reader returned only 3 records"):
         dataset.convert(str(tmp_path), reader_of(3), num_shards=4)
     assert not list(tmp_path.iterdir())
 
@@ -193,13 +193,11 @@ def test_files_of_an_earlier_longer_run_are_never_read_as_part_of_this_one(tmp_p
     dataset.split(reader_of(9), 2, suffix)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     dataset.split(reader_of(9), 2, suffix)
-    with pytest.raises(
-        DatasetMisuse, match=r"train-00003.pickle is of an earlier run with more or other files, 2 in all"
-    ):
+    with pytest.raises(DatasetMisuse, match=r"train-00003.pickle is left from an earlier run \(such files: 2\)"):
         dataset.split(reader_of(5), 2, suffix)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
     dataset.convert(str(tmp_path), reader_of(9), 3, "p")
-    with pytest.raises(DatasetMisuse, match="p-00000-of-00003 is of an earlier run"):
+    with pytest.raises(DatasetMisuse, match="p-00000-of-00003 is left from an earlier run"):
         dataset.convert(str(tmp_path), reader_of(9), 2, "p")
 
 

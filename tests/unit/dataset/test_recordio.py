@@ -197,12 +197,12 @@ def chunk(payload: bytes, *, kind: int = 0, records: int = 1) -> bytes:
         (chunk(b"\x05\0\0\0abc"), "a record is longer than its chunk"),
         (chunk(b"\x01\0\0\0abc"), "more than its records"),
         (chunk(b"\x01\0\0\0a", records=2), "fewer records"),
-        (chunk(b"x", kind=3), "a compressor of an unknown kind, 3"),
+        (chunk(b"x", kind=3), "unknown compressor 3"),
         (chunk(b"xyz", kind=2), "gzip stream is broken"),
         (chunk(gzip.compress(b"abcdefgh")[:-1], kind=2), "gzip stream is cut"),
         (chunk(b"x", kind=1), "no snappy stream"),
-        (chunk(b"", records=1 << 30), "more than the limit"),
-        (struct.pack("<4s4I", MAGIC, 0, 0, 0xFFFFFFFF, 1), "more than the limit"),
+        (chunk(b"", records=1 << 30), "expected at most 268435456 bytes"),
+        (struct.pack("<4s4I", MAGIC, 0, 0, 0xFFFFFFFF, 1), "expected at most 268435456 bytes"),
         (b"text that is no RecordIO at all", "no chunk begins here"),
     ],
 )
@@ -247,7 +247,7 @@ def test_too_many_false_beginnings_end_in_a_refusal(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("launcher.dataset.finding.PATIENCE", 1 << 20)
     tail = bytes(200_000)
     false = b"".join(struct.pack("<4s4I", MAGIC, 1, 0, 200_000, 1) for _ in range(100))
-    with pytest.raises(Damaged, match="too many chunks that are damaged"):
+    with pytest.raises(Damaged, match="too many damaged chunks"):
         salvaged(false + tail)
 
 

@@ -142,7 +142,7 @@ def test_what_is_made_up_has_something_to_learn(example: SimpleNamespace) -> Non
 
 
 def test_more_ratings_than_pairs_are_refused(example: SimpleNamespace) -> None:
-    with pytest.raises(example.ratings.BadData, match="expected a quarter of the pairs at most"):
+    with pytest.raises(example.ratings.BadData, match="expected at most a quarter of the pairs"):
         example.world.make(10, 10, 26, 1)
 
 

@@ -59,7 +59,7 @@ def test_a_text_without_words_makes_nothing(tmp_path: Path, text: str) -> None:
     (tmp_path / "text").write_text(text)
     told = prepare(tmp_path / "out", f"--text={tmp_path / 'text'}")
     assert (told.returncode, [*(tmp_path / "out").iterdir()]) == (65, [])
-    assert told.stderr.startswith("prepare: the reader gives no records")
+    assert told.stderr.startswith("prepare: the reader returned no records")
 
 
 def test_a_text_that_is_not_there_is_told(tmp_path: Path) -> None:

@@ -146,7 +146,8 @@ def test_shards_that_no_manifest_lists_are_told(volume: Volume) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"), [("{", "no manifest: "), ('{"version": 2}', "version 2"), ("[" * 9999, "no manifest: ")]
+    ("content", "told"),
+    [("{", "not a manifest: "), ('{"version": 2}', "version 2"), ("[" * 9999, "not a manifest: ")],
 )
 def test_a_manifest_that_is_none_is_told(volume: Volume, content: str, told: str) -> None:
     volume.lay_out(job=BY_RANK | {"manifest.json": content})
