@@ -119,7 +119,7 @@ def save(directory: Path, config: Config, values: array[float]) -> None:
 def load(directory: Path, config: Config) -> array[float]:
     """Return the values that a pass saved."""
     if not (directory / "done").exists():
-        sys.exit(f"paddle train: {directory} is no complete pass: there is no `done` in it")
+        sys.exit(f"paddle train: {directory} is not a complete pass: it has no `done`")
     values = array("d")
     for name, part in config.layers.items():
         content = (directory / name).read_bytes()

@@ -12,7 +12,7 @@ from launcher.bridge.v1 import flags, pserver, trainer
 from launcher.bridge.v1.log import V1Log
 
 USAGE = """\
-usage: paddle train --config=FILE [--save_dir=DIR] [--num_passes=N] ...     trains, alone in this process
+usage: paddle train --config=FILE [--save_dir=DIR] [--num_passes=N] ...     trains in this process, without pservers
        paddle train --config=FILE --local=0 --pservers=IP,IP --trainer_id=N --num_gradient_servers=N ...
        paddle pserver [--config=trainer_config.py] [--pservers=IP,IP] [--port=N] ...
        paddle version
@@ -20,8 +20,8 @@ usage: paddle train --config=FILE [--save_dir=DIR] [--num_passes=N] ...     trai
 paddle train --config=./trainer_config.py --save_dir=./output --num_passes=5
 paddle pserver --port=7164 & paddle train --config=./trainer_config.py --local=0 --port=7164 --save_dir=./output
 
-Several trainers meet by their launcher: start_paddle says all this to them. What a config has to be stands in the
-launcher's docs/bridge.md. Flags, with their defaults:
+Several trainers need a launcher: start_paddle sets these flags for them. The launcher's docs/bridge.md describes a
+config. Flags, with their defaults:
 
 """
 ABOUT = f"PaddlePaddle {VERSION}'s parameter servers behind the v1 command line, with_gpu: OFF\n"
@@ -46,12 +46,12 @@ def main() -> int:
 
 
 def run_command(command: str, words: list[str], log: V1Log) -> None:
-    """Run a command with the flags that the words say."""
+    """Run a command with these flags."""
     COMMANDS[command](flags.parse_flags(words), log)
 
 
 def flags_usage() -> str:
-    """Return what `paddle --help` says."""
+    """Return the text of `paddle --help`."""
     told = (f"  --{field.name}={_shown(field.default)}\n" for field in fields(flags.V1Flags))
     return USAGE + "".join(told)
 

@@ -1,4 +1,4 @@
-"""The parameters in the process itself, where one trains without parameter servers."""
+"""The parameters in the process itself, for a training without parameter servers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from launcher.bridge.native import Untyped
 
 
 class Alone:
-    """What a network needs of its parameters, where one process holds them."""
+    """The parameters of a network, held by this process."""
 
     elsewhere: frozenset[str] = frozenset()  # the tables that this process does not have
 
@@ -25,11 +25,11 @@ class Alone:
         return self._paddle.static.nn.embedding(ids, size=[rows, dim], is_sparse=True, param_attr=attributes)
 
     def minimize(self, cost: Untyped, learning_rate: float) -> None:
-        """Make the program train; lazy, as a server is: a step moves only the rows that it has seen."""
+        """Make the program train; lazy, as on a server: a step moves only the rows of its own ids."""
         self._paddle.optimizer.Adam(learning_rate, lazy_mode=True).minimize(cost)
 
     def connect(self) -> None:
-        """Do nothing: as the four below."""
+        """Do nothing: there are no pservers."""
 
     pull = flush = leave = connect
 
@@ -37,25 +37,25 @@ class Alone:
         """Do nothing: there is no pserver."""
 
     def save(self, directory: Path) -> dict[str, object]:
-        """Write all that the program keeps from step to step, and return what is to be known of it."""
+        """Write all persistent variables, and return the facts for `done`."""
         self._numpy.savez_compressed(directory / parts.ALONE, **{name: self._array(name) for name in self._names()})
         return {"pservers": 0}
 
     def load(self, directory: Path, facts: Mapping[str, Any]) -> None:
-        """Take what was saved."""
+        """Load a saved pass."""
         passes.check_same(directory, facts, {"pservers": 0})
         self.fill(parts.parameters(directory, facts))
 
     def fill(self, values: Mapping[str, Any]) -> None:
-        """Take these values, arrays by their parameters' names; some may be of no use here, but none may lack."""
+        """Set the parameters to these arrays, by name; others than needed are ignored, a missing one is refused."""
         for name in self._names():
             if name not in values:
                 raise TrainingFailure(
-                    DATA, f"{name} was not saved: it was another network, or another way to train it"
+                    DATA, f"{name} is not in this pass: it was saved by another network, or with another optimizer"
                 )
             value = values[name]
             if value.shape != self._array(name).shape:
-                shapes = f"{value.shape}, here it is {self._array(name).shape}"
+                shapes = f"{value.shape}, expected {self._array(name).shape}"
                 raise TrainingFailure(DATA, f"{name} has the shape {shapes}: it was saved by another network")
             self._tensor(name).set(value, self._paddle.CPUPlace())
 

@@ -1,14 +1,14 @@
-"""A config: the Python file that says what `paddle train` trains and what `paddle pserver` holds.
+"""A config: the Python file with the network and the data of `paddle train` and `paddle pserver`.
 
     batch_size = 256                 # optional: samples a step
     learning_rate = 1e-3             # optional
-    def data(): ...                  # optional: called once, in trainers only; the others are handed what it returns
+    def data(): ...                  # optional: called once, in trainers only; its result is passed to the others
     def network(session, data): ...  # returns a Network; data is None in a pserver: no layer's shape may depend on it
     def train(data, number, role):  # yields the feeds of a pass for this trainer: dicts of arrays by input
     def test(data): ...              # optional: yields held-out feeds
 
-It is executed with its own directory first on sys.path. What it does wrong is told with its file,
-and with the line where it raised something.
+It is executed with its own directory first on sys.path. An error in it is reported with its file, and with the line
+that raised it.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from typing import Any
 from launcher import here
 from launcher.bridge.failure import DATA, SETTINGS, TrainingFailure
 from launcher.bridge.fleet_role import FleetRole
-from launcher.bridge.network import Network as Network  # where configs import it from
+from launcher.bridge.network import Network as Network  # configs import it from here
 from launcher.bridge.network import Untyped, feed_problem, kind, network_problems
 
-NAME = "paddle_config"  # of the module: no other has it, whatever the file is called
-FUNCTIONS = {"network": True, "train": True, "data": False, "test": False}  # and whether it has to be there
+NAME = "paddle_config"  # of the module, whatever the name of the file
+FUNCTIONS = {"network": True, "train": True, "data": False, "test": False}  # and whether it is required
 NUMBERS = {"batch_size": 256, "learning_rate": 1e-3}
 END: Any = object()  # of the feeds: None may be one of them, and is refused
 
 
 @dataclass(frozen=True)
 class ConfigFile:
-    """A config, executed and found to have all that it needs."""
+    """A config that was executed and has all required functions."""
 
     path: Path
     said: Mapping[str, Any]
@@ -52,7 +52,7 @@ class ConfigFile:
         return self.said.get("test") is not None
 
     def data(self) -> Untyped:
-        """Return what its `data` reads, None without one."""
+        """Return the result of its `data`, None without one."""
         with self._blamed("data", DATA):
             return self.said["data"]() if self.said.get("data") else None
 
@@ -71,7 +71,7 @@ class ConfigFile:
         return made
 
     def train(self, data: Untyped, number: int, role: FleetRole, network: Network) -> Iterator[Mapping[str, Any]]:
-        """Yield the feeds of a pass, each of them one that this network can be fed."""
+        """Yield the feeds of a pass, each checked against the network."""
         return self._feeds("train", network, lambda: self.said["train"](data, number, role))
 
     def test(self, data: Untyped, network: Network) -> Iterator[Mapping[str, Any]]:
@@ -100,7 +100,7 @@ class ConfigFile:
 
 
 def load(path: Path) -> ConfigFile:
-    """Execute a config and return it; whatever it lacks is told at once."""
+    """Execute a config and return it; all missing functions are reported together."""
     path = path.absolute()
     try:
         text = path.read_bytes()
@@ -122,26 +122,28 @@ def _problems(said: Mapping[str, Any]) -> list[str]:
     wrong = []
     for name, needed in FUNCTIONS.items():
         if name not in said and needed:
-            wrong.append(f"there is no function {name}: every config has network(session, data) and train(...)")
+            wrong.append(
+                f"the function {name} is missing: expected network(session, data) and train(data, number, role)"
+            )
         elif said.get(name) is not None and not callable(said[name]):
             wrong.append(f"{name} is {kind(said[name])}: expected a function")
     for name, number in NUMBERS.items():
         value = said.get(name, number)
         if isinstance(value, bool) or not isinstance(value, (type(number), int)) or not 0 < value < float("inf"):
-            wrong.append(f"{name} is {value!r}: expected a number above 0, as {number:g}")
+            wrong.append(f"{name} is {value!r}: expected a number above 0, such as {number:g}")
     return wrong
 
 
 @contextmanager
 def _blamed(path: Path, what: str, code: int) -> Iterator[None]:
-    """Turn whatever a config raises into a sentence with its file and line."""
+    """Turn an error of a config into a sentence with its file and line."""
     try:
         yield
     except (TrainingFailure, here.GenerationEnded):
         raise
     except SyntaxError as error:
         where = f"{error.filename or path}:{error.lineno or 0}"
-        raise TrainingFailure(code, f"{where}: {what}this is no Python: {error.msg}") from None
+        raise TrainingFailure(code, f"{where}: {what}not valid Python: {error.msg}") from None
     except (Exception, SystemExit) as error:  # a config that exits would end this with 0
         raise TrainingFailure(code, f"{_where(error, path)}: {what}{type(error).__name__}: {error}") from None
 

@@ -1,4 +1,4 @@
-"""Training with or without parameter servers, in the order in which nothing is lost and nobody is left waiting.
+"""Training with or without parameter servers, in an order that loses no step and leaves no process waiting.
 
     session = Session(role, output)            # every process, pservers too: they need the same network
     ...                                         # the network: large tables by session.embedding, layers by Paddle;
@@ -7,7 +7,7 @@
     if role.serves:
         session.serve()
         return
-    session.begin(directory)                    # goes on from a pass's directory, or from the beginning
+    session.begin(directory)                    # from a pass's directory, or from the beginning
     for number in range(start, passes):
         mean = session.learn(number, feeds)     # one pass over this trainer's data
         session.together(f"pass-{number}")      # all have learned, and the servers have it
@@ -43,7 +43,7 @@ def _nobody(_directory: Path, _facts: Mapping[str, Any]) -> None:
 
 
 def hold_finite(what: str, number: float, when: str) -> None:
-    """Refuse to go on with what has become infinite, or no number at all."""
+    """Refuse a value that is infinite or no number."""
     if not math.isfinite(number):
         raise TrainingFailure(DATA, f"{what} is {number} {when}: is the learning rate too high?")
 
@@ -79,7 +79,7 @@ class Session:
         return self.paddle.reshape(vectors, [-1, ids.shape[-1], dim])
 
     def minimize(self, cost: Untyped, learning_rate: float) -> None:
-        """Say what is to become small; the network is complete by now."""
+        """Set the cost to minimize; the network must be complete."""
         self._cost = cost
         self.names = tuple(each.name for each in self._program().all_parameters())
         self.parameters.minimize(cost, learning_rate)
@@ -90,20 +90,20 @@ class Session:
             self.parameters.serve()
 
     def begin(self, directory: str | None) -> None:
-        """Bring the first weights or those of a complete pass, before anybody trains."""
+        """Load the first weights, or those of a complete pass, before any trainer trains."""
         facts = dict(passes.read_pass(Path(directory))) if directory else {}
         self._executor.run(self.paddle.static.default_startup_program())
         if self.role.leads:
             self.parameters.connect()
             if directory:
                 self.parameters.load(Path(directory), facts)
-        here.barrier("begin")  # who met the pservers earlier would train against zeros
+        here.barrier("begin")  # a trainer that connects earlier would train against zeros
         if not self.role.leads:
             self.parameters.connect()
         here.barrier("ready")
 
     def open(self, directory: str) -> None:
-        """Take a pass's parameters in order to predict alone, whoever has saved them."""
+        """Load a pass's parameters to predict in this process, also one that was saved by pservers."""
         if isinstance(self.parameters, Servers):
             raise TrainingFailure(SETTINGS, f"{directory} can only be opened by a process without pservers")
         facts = passes.read_pass(Path(directory))
@@ -118,10 +118,10 @@ class Session:
         cost: Untyped = None,
         also: Sequence[Untyped] = (),
     ) -> float:
-        """Train one pass over feeds and return the mean cost, by sample; `after` hears of each batch.
+        """Train one pass over feeds and return the mean cost, by sample; `after` is called for each batch.
 
-        `cost` is what is told, where that is not quite what becomes small (a penalty left out); `after` is given its
-        mean over the batch, and then those of whatever else is named by `also`.
+        `cost` is the reported cost, if it differs from the minimized one (a penalty left out). `after` receives its
+        mean over the batch, then the means of `also`.
         """
         wanted = (self._cost if cost is None else cost, *also, self._cost)
         total, samples = 0.0, 0
@@ -145,7 +145,7 @@ class Session:
         return self.paddle.static.default_main_program()  # another one after `minimize`
 
     def together(self, name: str) -> None:
-        """Wait until all trainers are here, and all that they have pushed is on the servers."""
+        """Wait until all trainers are here and all their pushes are on the servers."""
         self.parameters.flush()
         here.barrier(name)
         self.parameters.pull()
@@ -154,7 +154,7 @@ class Session:
         """Return values of the network for a feed, without learning from it."""
         names = tuple(each.name for each in wanted)
         if names not in self._forward:
-            # A copy for tests still pushes, to servers; what the values do not need is cut away.
+            # A copy for tests still pushes to servers; prune removes every operation that the values do not need.
             self._forward[names] = self._program().clone(for_test=True)._prune(list(wanted))
         program = self._forward[names]
         known = {name: value for name, value in feed.items() if program.global_block().has_var(name)}
@@ -171,7 +171,7 @@ class Session:
     def save(self, number: int, beside: Callable[[Path, Mapping[str, Any]], None] = _nobody) -> None:
         """Save a pass, complete with `done`, once all trainers are here; `beside` may add files of its own."""
         if self.role.leads:
-            for name, values in self.held():  # the last batch may have ruined them, and no cost tells
+            for name, values in self.held():  # the last batch may have ruined them, and no cost shows it
                 hold_finite(name, float(abs(values).max()), f"after pass {number}")
 
             def fill(directory: Path) -> Mapping[str, Any]:
@@ -183,7 +183,7 @@ class Session:
         here.barrier(f"saved-{number}")
 
     def finish(self) -> None:
-        """End with all the others: the pservers last, and by one trainer alone."""
+        """End together with all trainers: the pservers last, stopped by one trainer."""
         self.together("trained")
         self.parameters.end(self.role.leads)
         here.barrier("stopped")

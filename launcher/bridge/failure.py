@@ -1,4 +1,4 @@
-"""How a training program ends when it cannot go on: one sentence, and an exit code that the launcher understands."""
+"""The end of a training program that cannot continue: one sentence, and an exit code for the launcher."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SETTINGS = Code.SETTINGS
 
 
 class TrainingFailure(Exception):
-    """Training cannot go on; the sentence names what was expected."""
+    """Training cannot continue; the sentence names the fact and the expectation."""
 
     def __init__(self, code: int, sentence: str) -> None:
         super().__init__(sentence)
@@ -32,7 +32,7 @@ Failure = TrainingFailure  # its name in 0.1.0, whose examples stand on users' v
 
 
 def code_of(program: Callable[[], None]) -> int:
-    """Run a program and return its exit code, after telling what stopped it."""
+    """Run a program, print the sentence of a failure, and return the exit code."""
     try:
         program()
     except TrainingFailure as failure:
@@ -47,8 +47,8 @@ def code_of(program: Callable[[], None]) -> int:
 def leave(code: int) -> NoReturn:
     """End the process with a code; the last call of a program that trains.
 
-    One that failed goes at once: Paddle's threads, which nobody has told to stop, mostly crash an interpreter that
-    clears up around them, and the launcher would hear of SIGSEGV, and start again what is not worth a restart.
+    After a failure it ends at once: Paddle's threads still run, and most of the time they crash an interpreter that
+    clears up around them. The launcher would then see SIGSEGV, and restart a training that cannot succeed.
     """
     sys.stdout.flush()
     sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""Which part a process plays among pservers and trainers, by the names of Paddle 2.x's fleet.
+"""The role of a process among pservers and trainers, by the variables of Paddle 2.x's fleet.
 
 Without its list of pservers Paddle silently trains alone, even as a pserver: here that is refused.
 """
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from launcher.bridge.failure import SETTINGS, TrainingFailure
 
 ENDPOINT = re.compile(r"[A-Za-z0-9.-]+:\d{1,5}")
-# What the fleet runtime of the launcher sets, and what is missing where another one was chosen.
+# Set by the launcher's runtime `fleet`, and only by it.
 SERVERS = "PADDLE_PSERVERS_IP_PORT_LIST"
-# Defaults that the environment may say otherwise; more threads each would only take the cores from each other.
+# Defaults; the environment may override them. More threads each would only take the cores from each other.
 QUIET = {
-    "PADDLE_NO_STAT": "1",  # the wheel would tell its home server of each start
+    "PADDLE_NO_STAT": "1",  # without it, the wheel reports each start to its home server
     "GLOG_minloglevel": "2",
     "OMP_NUM_THREADS": "1",
 }
@@ -24,7 +24,7 @@ QUIET = {
 
 @dataclass(frozen=True)
 class FleetRole:
-    """A pserver or a trainer, its rank among those, and all pservers' endpoints; none where one trains alone."""
+    """A pserver or a trainer, its rank among those, and all pservers' endpoints; training alone has none."""
 
     serves: bool = False
     rank: int = 0
@@ -38,11 +38,11 @@ class FleetRole:
 
     @property
     def leads(self) -> bool:
-        """Whether this trainer acts for all: it brings the first weights, saves, and ends the pservers."""
+        """Whether this trainer acts for all: it sends the first weights, saves, and stops the pservers."""
         return not self.serves and self.rank == 0
 
     def environment(self) -> dict[str, str]:
-        """Return what Paddle reads of itself; gloo is off, since its barriers hang or crash when a rank dies."""
+        """Return Paddle's own variables; gloo is off, since its barriers hang or crash when a rank dies."""
         host, _, port = (self.pservers[self.rank] if self.serves else "127.0.0.1:0").rpartition(":")
         return {
             "TRAINING_ROLE": "PSERVER" if self.serves else "TRAINER",
@@ -57,14 +57,14 @@ class FleetRole:
 
 
 def fleet_role(environ: Mapping[str, str]) -> FleetRole:
-    """Return the place that the environment tells of; nothing told is training alone."""
+    """Return the role from the environment; without any variable it is training alone."""
     trainers = _number(environ, "PADDLE_TRAINERS_NUM" if environ.get(SERVERS) else "TRAINERS", default="1")
     if not environ.get(SERVERS):
         if trainers > 1 or environ.get("TRAINING_ROLE", "TRAINER") != "TRAINER":
             raise TrainingFailure(
                 SETTINGS,
-                f"{SERVERS} is not set, and this is one process of several: each would train alone; "
-                "under the launcher LAUNCHER_RUNTIME=fleet sets it",
+                f"{SERVERS} is not set, but this is one process of several, and each would train alone: "
+                "set LAUNCHER_RUNTIME=fleet for the launcher",
             )
         return FleetRole()
     pservers = tuple(environ[SERVERS].split(","))

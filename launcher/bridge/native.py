@@ -1,6 +1,6 @@
 """Paddle and numpy, imported when they are first asked for and under the settings that this machine needs.
 
-Paddle has no types: what comes out of here is Any.
+Paddle has no types: its modules are Any here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from launcher.bridge.failure import CANNOT_START, TrainingFailure
 from launcher.bridge.fleet_role import QUIET
 
 Untyped = Any  # Paddle has no types
-VERSION = "2.6.2"  # the last with a parameter server that is known to work; 3.3 has none
+VERSION = "2.6.2"  # the last version with working parameter servers; 3.3 has none
 
 
 def module(name: str) -> Untyped:
@@ -43,14 +43,14 @@ def paddle() -> Untyped:
     found = module("paddle")
     if found.__version__ != VERSION:
         raise TrainingFailure(CANNOT_START, f"this is paddlepaddle {found.__version__}: expected {VERSION}")
-    found.disable_signal_handler()  # a program that is told to end would write a page of C++ into its log
+    found.disable_signal_handler()  # on TERM it would write a page of C++ into the log
     found.enable_static()
     return found
 
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Keep what Paddle prints of its own affairs to itself, unless they end in an error."""
+    """Suppress Paddle's own output, unless it ends in an error."""
     told, before = io.StringIO(), logging.root.manager.disable
     logging.disable(logging.INFO)
     try:

@@ -1,6 +1,6 @@
-"""What a config's network has for the trainer, what of it cannot be, and what a feed for it has to be.
+"""A config's network, and the checks of it and of its feeds.
 
-No I/O here. What Paddle would be told in vain is told with a sentence before.
+No I/O here. Mistakes that Paddle would accept in silence are refused with a sentence.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ Untyped = Any  # Paddle has no types
 
 @dataclass(frozen=True)
 class Network:
-    """What a config's network has for the trainer: means over a batch, each a tensor of one number."""
+    """A config's network: cost and evaluators are means over a batch, each a tensor of one number."""
 
-    inputs: Sequence[str]  # in the order in which the log tells them
-    cost: Untyped  # what is to become small
-    shown: Untyped = None  # what is told as cost, where that is not quite the same
-    evaluators: Mapping[str, Untyped] = field(default_factory=dict)  # what is told beside it
+    inputs: Sequence[str]  # in the order of the log
+    cost: Untyped  # minimized
+    shown: Untyped = None  # the reported cost, if it differs
+    evaluators: Mapping[str, Untyped] = field(default_factory=dict)  # reported beside it
 
     @property
     def told(self) -> Untyped:
-        """What is told as cost."""
+        """The reported cost."""
         return self.cost if self.shown is None else self.shown
 
 
 def network_problems(network: Network) -> list[str]:
-    """Return a phrase for each part of a network that cannot be."""
+    """Return a phrase for each wrong part of a network."""
     wrong = []
     evaluators: object = network.evaluators  # of whatever type
     if not _are_names(network.inputs):
-        wrong.append(f"inputs is {repr(network.inputs)[:80]}: expected the inputs' names, as ('words', 'label')")
+        wrong.append(f"inputs is {repr(network.inputs)[:80]}: expected the inputs' names, such as ('words', 'label')")
     if not isinstance(evaluators, Mapping):
         wrong.append(f"evaluators is {kind(evaluators)}: expected a dict of tensors by name")
     for what, tensor in _tensors(network).items():
@@ -45,7 +45,7 @@ def network_problems(network: Network) -> list[str]:
 
 
 def feed_problem(feed: object, inputs: Sequence[str]) -> str:
-    """Return what of a feed cannot be, nothing where it can be trained on."""
+    """Return the mistake in a feed, nothing if there is none."""
     if not isinstance(feed, Mapping) or not feed:
         return f"{kind(feed)}: expected a dict of arrays by input"
     lacking = [name for name in inputs if name not in feed]
@@ -54,12 +54,12 @@ def feed_problem(feed: object, inputs: Sequence[str]) -> str:
     rows = {name: _rows(value) for name, value in feed.items()}
     if 0 in rows.values() or len(set(rows.values())) > 1:
         told = ", ".join(f"{count} of {name}" for name, count in rows.items())
-        return f"a feed with these rows: {told}: expected as many of each, and one at least"
+        return f"a feed with these rows: {told}: expected the same number of each, at least one"
     return ""
 
 
 def kind(value: object) -> str:
-    """Return what a value is, as a sentence calls it."""
+    """Return the type of a value for a sentence."""
     return "None" if value is None else f"a {type(value).__name__}"
 
 

@@ -1,4 +1,4 @@
-"""What pservers have written, read back: part files of sparse and dense tables. Numbers as text, six digits each.
+"""Reads the files that pservers wrote: parts of sparse and dense tables, numbers as text with six digits each.
 
 A sparse line is: id, five counts, the first weight, its four numbers of Adam, then the other weights and theirs.
 """
@@ -16,16 +16,16 @@ from zipfile import BadZipFile
 from launcher.bridge import native
 from launcher.bridge.failure import DATA, TrainingFailure
 
-ALONE = "parameters.npz"  # what a training without pservers writes
+ALONE = "parameters.npz"  # written by a training without pservers
 FIRST = 6
 OTHERS = 11
 BLOCK = 1 << 20
 
 
 def parameters(directory: Path, facts: Mapping[str, Any], sparse: bool = True) -> dict[str, Any]:
-    """Return the parameters of a pass by name, as arrays; `facts` is what its `done` says.
+    """Return the parameters of a pass by name, as arrays; `facts` are those of its `done`.
 
-    A row that was never asked for has no number in a table: it is 0 here.
+    A table has no line for a row that no trainer asked for: it is 0 here.
     """
     numpy = native.module("numpy")
     if not facts.get("pservers"):
@@ -70,7 +70,7 @@ def dense(table: Path) -> list[float]:
 
 
 def check_parts(directory: Path) -> None:
-    """Read every part of a pass to its end: a pserver that cannot read one goes on without it, and says nothing."""
+    """Read every part of a pass to its end: a pserver skips a part that it cannot read, without a message."""
     for path in sorted(directory.glob("*/part-*")):
         with _readable(path), gzip.open(path) as part:
             while part.read(BLOCK):
@@ -86,10 +86,10 @@ def _lines(table: Path) -> Iterator[tuple[str, list[str]]]:
 
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
-    """Say of what is compressed, and cannot be read, that it is torn; it may have its size."""
+    """Refuse a compressed file that cannot be read; its size may be right."""
     try:
         yield
     except (OSError, EOFError, ValueError, zlib.error, BadZipFile) as error:
         raise TrainingFailure(
-            DATA, f"{path} cannot be read: {error}: remove this pass, or go on from another"
+            DATA, f"{path} cannot be read: {error}: remove this pass, or start from another one"
         ) from None

@@ -1,4 +1,4 @@
-"""A pass's directory: written under another name, counted, and named when it is whole; read only if it still is.
+"""A pass's directory: written under another name, renamed when it is complete, read only if it still is.
 
 Plain I/O on the shared volume, without Paddle. Paddle never says that a save or load failed, and its pservers die of
 SIGFPE on a directory that lacks files.
@@ -20,27 +20,26 @@ from launcher.contract import DONE_FILE, is_plain, pass_directory
 
 DONE = DONE_FILE  # the name that examples/recommendation/infer.py reads
 SAVING = ".saving-"
-# What another machine has written may be seen later than its word that it has: NFS caches a listing up to a minute.
+# Files of another machine may appear later than its report of them: NFS caches a listing up to a minute.
 PATIENCE = 65.0
 LOOK_AGAIN = 0.2
 
 
 def safe(directory: str) -> Path:
-    """Return the absolute path of a directory that Paddle may be told."""
+    """Return the absolute path of a directory whose name Paddle can take."""
     path = Path(os.path.abspath(directory))  # noqa: PTH100  # a link is to stay in it: every pod may have its own
     if not is_plain(str(path)):
         raise TrainingFailure(
             SETTINGS,
-            f"{str(path)!r}: Paddle passes this name to bash: expected no characters but letters, digits, '_', '.', "
-            "'/' and '-'",
+            f"{str(path)!r}: Paddle passes this name to bash: expected only letters, digits, '_', '.', '/' and '-'",
         )
     return path
 
 
 def write_pass(output: Path, number: int, fill: Callable[[Path], Mapping[str, Any]]) -> Path:
-    """Let a pass be written and return its directory, which has its name only once all is in it, `done` last.
+    """Write a pass and return its directory; it gets its name when all files are in it, `done` last.
 
-    `fill` writes into it and returns what `done` is to say besides.
+    `fill` writes into it and returns more facts for `done`.
     """
     try:
         return _written(output, number, fill)
@@ -59,7 +58,7 @@ def _written(output: Path, number: int, fill: Callable[[Path], Mapping[str, Any]
     _sync(directory / f"{DONE_FILE}.new", json.dumps(done, indent=1))
     (directory / f"{DONE_FILE}.new").rename(directory / DONE_FILE)
     named = output / pass_directory(number)
-    if named.exists():  # of an earlier try: it is trained over
+    if named.exists():  # of an earlier try; this pass replaces it
         named.rename(output / f"{SAVING}{pass_directory(number)}-old-{secrets.token_hex(4)}")
     directory.rename(named)
     for left in output.glob(f"{SAVING}*"):
@@ -68,12 +67,12 @@ def _written(output: Path, number: int, fill: Callable[[Path], Mapping[str, Any]
 
 
 def read_pass(directory: Path) -> Mapping[str, Any]:
-    """Return what a complete pass says of itself; a torn one is refused."""
+    """Return the facts in a complete pass's `done`; refuse a torn pass."""
     try:
         facts = json.loads((directory / DONE_FILE).read_text())
         named = dict(facts["files"])
     except OSError as error:
-        raise TrainingFailure(DATA, f"{directory} is no complete pass: {DONE_FILE}: {error.strerror}") from None
+        raise TrainingFailure(DATA, f"{directory} is not a complete pass: {DONE_FILE}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError):
         raise TrainingFailure(
             DATA, f"{directory / DONE_FILE} names no files: this pass was not saved by this program"
@@ -82,16 +81,16 @@ def read_pass(directory: Path) -> Mapping[str, Any]:
     for name, size in named.items():
         if found.get(name) != size:
             has = "is missing" if name not in found else f"has {found[name]} bytes"
-            raise TrainingFailure(DATA, f"{directory} is torn: {name} {has}, {DONE_FILE} says {size}")
+            raise TrainingFailure(DATA, f"{directory} is torn: {name} {has}, expected {size} by {DONE_FILE}")
     return dict(facts)
 
 
 def check_same(directory: Path, facts: Mapping[str, Any], mine: Mapping[str, Any]) -> None:
-    """Refuse a pass that was saved by another number of pservers, or of another network."""
+    """Refuse a pass of another number of pservers, or of another network."""
     for what, own in mine.items():
         if facts.get(what) != own:
             said = f"{directory} was made with {what} {facts.get(what)!r}, this gang has {own!r}"
-            raise TrainingFailure(SETTINGS, f"{said}: only as many pservers of the same network can load parameters")
+            raise TrainingFailure(SETTINGS, f"{said}: expected the same number of pservers and the same network")
 
 
 def sizes(directory: Path) -> dict[str, int]:
@@ -101,7 +100,7 @@ def sizes(directory: Path) -> dict[str, int]:
 
 
 def lacking_parts(directory: Path, expected: Mapping[str, int]) -> Sequence[str]:
-    """Return a phrase for each table's directory that has not as many part files as expected, none of them empty."""
+    """Return a phrase for each table's directory with too few part files; empty ones do not count."""
     found = {name: _parts(directory / name) for name in expected}
     return [f"{name} has {found[name]} of {count} files" for name, count in expected.items() if found[name] != count]
 
@@ -111,14 +110,14 @@ def _parts(table: Path) -> int:
 
 
 def await_files(directory: Path, expected: Mapping[str, int], patience: float = PATIENCE) -> None:
-    """Wait until what the pservers have written is seen here too."""
+    """Wait until the pservers' files are visible here."""
     deadline = time.monotonic() + patience
     while lack := lacking_parts(directory, expected):
         if time.monotonic() > deadline:
             raise TrainingFailure(
                 STORAGE,
-                f"{directory}: {', '.join(lack)}, {patience:g} s after the pservers said that it is saved: is there "
-                "room on the volume, and is it the same one, at the same path, in every pserver's pod?",
+                f"{directory}: {', '.join(lack)}, {patience:g} s after the pservers reported the pass as saved: "
+                "check that the volume has room, and that every pserver's pod mounts the same volume at the same path",
             )
         time.sleep(LOOK_AGAIN)
 

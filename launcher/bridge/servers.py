@@ -1,6 +1,6 @@
 """The parameters on Paddle's own servers: asynchronous, the one mode that works in 2.6.2.
 
-Each oddity is one of Paddle's: it never fails by itself, and does not say what it needs.
+Each oddity here answers one of Paddle, which hides its failures and its demands.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CLIENT = (
 
 
 class Servers:
-    """What a network needs of its parameters, where pservers hold them."""
+    """The parameters of a network, held by pservers."""
 
     def __init__(self, role: FleetRole) -> None:
         os.environ.update(role.environment())
@@ -53,7 +53,7 @@ class Servers:
 
     def embedding(self, ids: Untyped, rows: int, dim: int, attributes: Untyped) -> Untyped:
         """Return the vectors of a column of ids."""
-        name = self._paddle.utils.unique_name.generate("embedding")  # counted where one trains alone, too
+        name = self._paddle.utils.unique_name.generate("embedding")  # counted in a training without pservers, too
         attributes.name = attributes.name or f"{name}.w_0"
         self._tables[attributes.name] = (rows, dim)
         return self._paddle.static.nn.sparse_embedding(ids, size=[rows, dim], param_attr=attributes)
@@ -75,17 +75,17 @@ class Servers:
         return {own + "shard_num": self.shards, own + "table_class": "MemorySparseTable"}
 
     def serve(self) -> None:
-        """Serve until trainer 0 says that all is done."""
+        """Serve until trainer 0 ends the training."""
         endpoint = self._role.pservers[self._role.rank]
         check_port(endpoint)
         with native.quiet():
             self._fleet.init_server()
             self._fleet.run_server()
-        # Told to stop, it has done its work: a TERM for those that are left would make a failure of it.
+        # After its stop this pserver has done its work: a TERM for the others must not make a failure of it.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
     def connect(self) -> None:
-        """Meet the pservers; trainer 0 brings them the first weights, so the others come after it."""
+        """Connect to the pservers; trainer 0 first, since it sends the first weights."""
         public = native.module("paddle.distributed.ps.utils.public")
         self._runtime.ps_desc_builder.ps_desc.init_gflags = CLIENT
         with native.quiet():
@@ -97,15 +97,15 @@ class Servers:
             )
 
     def pull(self) -> None:
-        """Bring the dense weights up to date; a step by itself only pushes their gradients."""
+        """Fetch the dense weights; a step by itself only pushes their gradients."""
         self._runtime._pull_all_dense(self._runtime.scopes, self._sent, self._received)
 
     def flush(self) -> None:
-        """Wait until what was pushed has arrived."""
+        """Wait until all pushes have arrived."""
         self._runtime._worker.client_flush()
 
     def save(self, directory: Path) -> dict[str, Any]:
-        """Let the pservers write their parameters, and return what is to be known of them."""
+        """Let the pservers write their parameters, and return the facts for `done`."""
         self._runtime._worker.save_all_model(str(passes.safe(str(directory))), 0)
         passes.await_files(directory, self._expected())
         facts = self._facts()
@@ -113,7 +113,7 @@ class Servers:
         return facts
 
     def load(self, directory: Path, facts: Mapping[str, Any]) -> None:
-        """Let the pservers read what as many of them have written."""
+        """Let the pservers load a pass that the same number of pservers wrote."""
         passes.check_same(directory, facts, self._facts())
         parts.check_parts(directory)
         self._runtime._worker.load_model(str(passes.safe(str(directory))), 0)
@@ -124,19 +124,19 @@ class Servers:
             if not self._numpy.allclose(held, value, rtol=1e-4, atol=1e-6):
                 raise TrainingFailure(
                     STORAGE,
-                    f"{directory}: the pservers have another {name} than it says, after loading it: is it the same "
-                    "volume, at the same path, in every pserver's pod?",
+                    f"{directory}: the pservers hold other values of {name} after loading it: check that every "
+                    "pserver's pod mounts the same volume at the same path",
                 )
 
     def end(self, leads: bool) -> None:
-        """End the pservers, from one trainer alone."""
+        """Stop the pservers, from one trainer only."""
         if leads:
             self._runtime._worker.stop_server()
             for endpoint in self._role.pservers:
                 _await_close(endpoint)
 
     def leave(self) -> None:
-        """Part from the pservers."""
+        """Disconnect from the pservers."""
         with native.quiet():
             self._fleet.stop_worker()
 
@@ -145,7 +145,7 @@ class Servers:
         return {"pservers": len(self._role.pservers), "shards": self.shards, "tables": tables}
 
     def _described(self, context: Untyped) -> dict[str, Any]:
-        """Return what has to be known of a table in order to read it, in words of JSON."""
+        """Return the facts for reading a table, as JSON takes them."""
         if context.is_sparse():
             name = self._runtime.context["grad_name_to_param_name"][context.origin_varnames()[0]]
             rows, dim = self._tables[name]
@@ -162,20 +162,20 @@ class Servers:
 
 
 def _check_dense(directory: Path, tables: Mapping[str, Any]) -> None:
-    """See that the pservers have as many numbers as the trainers push; of more they drop the rest without a word."""
+    """Check that the pservers have as many numbers as the trainers push: they drop any others without a message."""
     for table, told in tables.items():
         if "dense" in told:
             mine, theirs = sum(math.prod(shape) for _, shape in told["dense"]), len(parts.dense(directory / table))
             if mine != theirs:
                 raise TrainingFailure(
                     SETTINGS,
-                    f"the pservers hold {theirs} numbers of the layers, the trainers have {mine}: every process has "
-                    "to build the same network, whatever data it sees",
+                    f"the pservers hold {theirs} numbers of the layers, the trainers have {mine}: expected the same "
+                    "network in every process: no layer's shape may depend on the data",
                 )
 
 
 def _await_close(endpoint: str) -> None:
-    """Wait, but not for long, until a pserver has closed its port: trainers that leave first have it killed."""
+    """Wait a moment until a pserver has closed its port: it is killed if the trainers leave first."""
     host, _, port = endpoint.rpartition(":")
     deadline = time.monotonic() + FAREWELL
     while time.monotonic() < deadline:
@@ -187,7 +187,7 @@ def _await_close(endpoint: str) -> None:
 
 
 def check_port(endpoint: str) -> None:
-    """See that the port is free: a pserver that cannot have it ends with 0 at once."""
+    """Check that the port is free: a pserver without its port ends with 0 at once."""
     host, _, port = endpoint.rpartition(":")
     try:
         socket.create_server((host, int(port))).close()

@@ -100,7 +100,8 @@ def test_alone_it_trains_goes_on_and_says_what_is_wrong(paddle_python: Path, tmp
 
     (here / "output" / "pass-00001" / "middle").write_bytes(b"")
     refused(paddle_python, here, 65, "pass-00001 is torn: middle has 0 bytes", *saving, "--start_pass=2")
-    refused(paddle_python, here, 65, "pass-00008 is no complete pass: done: No such file", *saving, "--start_pass=9")
+    sentence = "pass-00008 is not a complete pass: done: No such file"
+    refused(paddle_python, here, 65, sentence, *saving, "--start_pass=9")
     refused(paddle_python, here, 74, "README.md: pass 0 could not be saved: .*File exists", saving[0],
             "--save_dir=README.md", "--num_passes=1")  # fmt: skip
     whole = (here / "trainer_config.py").read_text()

@@ -1,8 +1,8 @@
-"""The ports of a v1 pserver that Paddle 2.6.2 has no use for: it serves all by one, but v1's launchers wait for all.
+"""The ports of a v1 pserver that Paddle 2.6.2 does not use: it needs only one, but v1's launchers wait for all.
 
-A process of its own, since a pserver of 2.6.2 lets no other Python thread run:
-`python extra_ports.py HOST PORT OTHERS...`.
-The ports are opened once the pserver serves, and closed when it ends, which its pipe to here tells.
+A process of its own, python extra_ports.py HOST PORT OTHERS..., since a pserver of 2.6.2 blocks every other Python
+thread.
+The ports are opened once the pserver serves, and closed when it ends: then the pipe to this process closes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WAITING = 128
 
 
 def beside(endpoint: str, others: Sequence[int]) -> subprocess.Popen[bytes] | None:
-    """Start it for a pserver that is about to serve; what comes back has to be held until the end."""
+    """Start the process for a pserver that is about to serve; keep the returned object until the end."""
     if not others:
         return None
     host, _, port = endpoint.rpartition(":")
@@ -27,18 +27,18 @@ def beside(endpoint: str, others: Sequence[int]) -> subprocess.Popen[bytes] | No
 
 
 def main(host: str, port: int, others: Sequence[int]) -> None:
-    """Wait until the port serves, then accept whoever comes to the others, and let them go."""
+    """Wait until the port serves, then accept and close every connection to the others."""
     while not _serves(host, port):
         if _ended(LOOK_AGAIN):
             return
-    doors = [socket.create_server((host, other), backlog=WAITING) for other in others]
+    servers = [socket.create_server((host, other), backlog=WAITING) for other in others]
     while True:
-        ready, _, _ = select.select([sys.stdin, *doors], [], [])
+        ready, _, _ = select.select([sys.stdin, *servers], [], [])
         if sys.stdin in ready:
             return
-        for door in doors:
-            if door in ready:
-                door.accept()[0].close()
+        for server in servers:
+            if server in ready:
+                server.accept()[0].close()
 
 
 def _serves(host: str, port: int) -> bool:

@@ -1,7 +1,7 @@
 """The flags of v1 that this `paddle` takes: `--name=value` or `--name value`, booleans as 0, 1, true or false.
 
-Whatever is wrong with them is told at once, and nothing is left out quietly: a training that overlooks
-a misspelled flag is another one than was asked for.
+All mistakes are reported together, and no flag is ignored: a training without a misspelled flag would be another
+training.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from launcher.bridge.failure import SETTINGS, TrainingFailure
 
 @dataclass(frozen=True)
 class V1Flags:
-    """Every flag with v1's default; pserver and trainer have the same ones, as v1's had."""
+    """Every flag with v1's default; pserver and trainer have the same ones, as in v1."""
 
     nics: str = ""
     port: int = 20134
@@ -54,7 +54,7 @@ KINDS: dict[str, type] = {field.name: type(field.default) for field in fields(V1
 
 
 def parse_flags(words: Sequence[str]) -> V1Flags:
-    """Return what the words say; refuse them with a line for each that cannot be."""
+    """Return the flags; refuse the words with a line for each mistake."""
     found: dict[str, Any] = {}
     wrong = []
     for name, text in _pairs(words):
@@ -70,7 +70,7 @@ def parse_flags(words: Sequence[str]) -> V1Flags:
 
 
 def _pairs(words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield names and what they are given, as it is written."""
+    """Yield names and values, unchanged."""
     rest = list(words)
     while rest:
         word = rest.pop(0)
@@ -88,8 +88,8 @@ def _value(name: str, text: str) -> Any:  # noqa: ANN401  # of the flag's own ki
     kind = KINDS.get(name)
     if kind is None:
         near = difflib.get_close_matches(name, KINDS, n=1)
-        hint = f"did you mean --{near[0]}?" if near else "`paddle --help` has all"
-        raise ValueError(f"--{name.lstrip('-')} is no flag of this paddle: {hint}")
+        hint = f"did you mean --{near[0]}?" if near else "run paddle --help for the list"
+        raise ValueError(f"--{name.lstrip('-')} is not a flag of this paddle: {hint}")
     if kind is bool:
         if text.lower() not in BOOLEANS:
             raise ValueError(f"--{name}={text}: expected 0, 1, true or false")
@@ -103,7 +103,7 @@ def _value(name: str, text: str) -> Any:  # noqa: ANN401  # of the flag's own ki
 
 def _contradictions(flags: V1Flags) -> list[str]:
     cases = (
-        (flags.use_gpu, "--use_gpu=1: these parameter servers are built for CPUs alone: expected --use_gpu=0"),
+        (flags.use_gpu, "--use_gpu=1: these parameter servers run on CPUs only: expected --use_gpu=0"),
         (
             flags.last_port > 65535,
             f"--port={flags.port} and the ports after it end at {flags.last_port}: expected at most 65535",
@@ -115,7 +115,7 @@ def _contradictions(flags: V1Flags) -> list[str]:
         ),
         (
             bool(flags.start_pass and not flags.save_dir),
-            f"--start_pass={flags.start_pass}: expected --save_dir, which has the pass before it",
+            f"--start_pass={flags.start_pass}: expected --save_dir, the directory with the pass before it",
         ),
     )
     return [sentence for wrong, sentence in cases if wrong]

@@ -10,14 +10,14 @@ from typing import TextIO
 
 
 class V1Log:
-    """Writes lines, each on a line of its own whatever dots came before it."""
+    """Writes lines; dots before a line are ended first."""
 
     def __init__(self, out: TextIO = sys.stderr) -> None:
         self._out = out
         self._dotted = False
 
     def tell(self, text: str) -> None:
-        """Write a line, with the time, the process and the place that it comes from."""
+        """Write a line, with the time, the process and the place in the program."""
         self.end_dots()
         frame = sys._getframe(1)
         where = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"

@@ -1,4 +1,4 @@
-"""Parameters by the names and in the files of v1, for whoever reads those: a pass's directory has them besides.
+"""Parameters under v1's names and in v1's file format: each saved pass has them too, for programs that read those.
 
 A file is a header, format 0, bytes of a number and how many there are, and the numbers.
 """
@@ -14,11 +14,11 @@ from typing import Any
 HEADER = struct.Struct("<iIQ")
 AUTOMATIC = re.compile(r"(?P<layer>[a-z_]\w*_\d+)\.(?P<kind>[wb])_(?P<number>\d+)")
 OWN = re.compile(r"(?P<layer>[\w-]+)\.(?P<kind>[wb])_(?P<number>\d+)")
-LAYERS = {"fc": "fc_layer", "conv2d": "conv"}  # what v1 called otherwise
+LAYERS = {"fc": "fc_layer", "conv2d": "conv"}  # names that differ in v1
 
 
 def v1_name(name: str) -> str:
-    """Return what v1 would call a parameter; one that was named by itself keeps its name."""
+    """Return v1's name of a parameter; a name that the config chose is kept."""
     if found := AUTOMATIC.fullmatch(name):
         kind, _, number = found["layer"].rpartition("_")
         return f"___{LAYERS.get(kind, kind)}_{number}__{_suffix(found)}"

@@ -1,4 +1,4 @@
-"""What is told of a pass while it runs: means by sample, of the whole pass and since the last line.
+"""The figures of a pass for the log: means by sample, of the whole pass and since the last line.
 
 No I/O here.
 """
@@ -17,7 +17,7 @@ class Sums:
     sums: tuple[float, ...] = ()
 
     def plus(self, samples: int, means: Sequence[float]) -> Sums:
-        """Return these and a batch's, of which the means are known."""
+        """Return the sums with a batch added, whose means are given."""
         before = self.sums or (0.0,) * len(means)
         sums = tuple(old + mean * samples for old, mean in zip(before, means))  # noqa: B905  # Python 3.8
         return Sums(self.samples + samples, sums)
@@ -46,12 +46,12 @@ class PassStats:
     lately: Sums = Sums()
 
     def add(self, batch: int, samples: int, means: Sequence[float]) -> None:
-        """Take a batch."""
+        """Add a batch."""
         self.batches = batch
         self.whole, self.lately = self.whole.plus(samples, means), self.lately.plus(samples, means)
 
     def line(self) -> str:
-        """Return what is told now and then, and begin anew with what is told as current."""
+        """Return the line of every `--log_period` batches, and start new sums for its current values."""
         cost, *values = self.whole.means
         current, *current_values = self.lately.means
         self.lately = Sums()
@@ -59,14 +59,14 @@ class PassStats:
         return told + evaluated(self.evaluators, values) + evaluated(self.evaluators, current_values, "CurrentEval")
 
     def end(self) -> str:
-        """Return what is told at the end."""
+        """Return the line at the end of a pass."""
         cost, *values = self.whole.means
         told = f" Pass={self.number} Batch={self.batches} samples={self.whole.samples} AvgCost={cost:.6g}"
         return told + evaluated(self.evaluators, values)
 
 
 def tested(sums: Sums, evaluators: Sequence[str]) -> str:
-    """Return what is told of held-out samples."""
+    """Return the line about held-out samples."""
     if not sums.samples:
         return " Test samples=0"
     cost, *values = sums.means
@@ -74,6 +74,6 @@ def tested(sums: Sums, evaluators: Sequence[str]) -> str:
 
 
 def evaluated(names: Sequence[str], values: Sequence[float], title: str = "Eval") -> str:
-    """Return the evaluators' values as v1 told them, nothing where there are none."""
+    """Return the evaluators' values in v1's form, nothing without evaluators."""
     told = " ".join(f"{name}={value:.6g}" for name, value in zip(names, values))  # noqa: B905  # Python 3.8
     return f" {title}: {told}" if told else ""

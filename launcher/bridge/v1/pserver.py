@@ -17,9 +17,9 @@ CONFIG = "trainer_config.py"
 
 
 def run_pserver(flags: V1Flags, log: V1Log) -> None:
-    """Serve until trainer 0 says that all is done."""
+    """Serve until trainer 0 ends the training."""
     role = pserver_role(flags, os.environ)
-    session = Session(role)  # first of all: it tells with a sentence where Paddle or numpy is missing
+    session = Session(role)  # first: it refuses a missing Paddle or numpy with a sentence
     config = configs.load(Path(flags.config or CONFIG))
     session.minimize(config.network(session, None).cost, config.learning_rate)
     endpoint = role.pservers[role.rank]

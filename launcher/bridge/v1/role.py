@@ -1,4 +1,4 @@
-"""The place of a v1 process: pservers by `--pservers` and `--port`, itself by `--trainer_id` or its address."""
+"""The role of a v1 process: pservers by `--pservers` and `--port`, itself by `--trainer_id` or its address."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LOOPBACK = "127.0.0.1"
 
 
 def address_of(nics: str) -> str:
-    """Return the address of the first interface named that this machine has, nothing where it has none."""
+    """Return the address of the first of these interfaces that this machine has, nothing if it has none."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
         for nic in filter(None, nics.split(",")):
             try:
@@ -37,14 +37,14 @@ def is_here(host: str) -> bool:
 
 
 def trainer_role(flags: V1Flags, environ: Mapping[str, str]) -> FleetRole:
-    """Return a trainer's place: alone by `--local`, else among pservers."""
+    """Return a trainer's role: alone by `--local`, else among pservers."""
     if flags.local:
         return FleetRole()
     if flags.num_gradient_servers > 1 and not environ.get("LAUNCHER_HERE"):
         raise TrainingFailure(
             SETTINGS,
-            f"--num_gradient_servers={flags.num_gradient_servers}: several trainers meet by their launcher: "
-            "expected start_paddle to start them, or one trainer alone",
+            f"--num_gradient_servers={flags.num_gradient_servers}: several trainers need a launcher: "
+            "start them by start_paddle, or set --num_gradient_servers=1",
         )
     hosts = _listed(flags, environ) or (_own(flags, environ, address_of),)
     return FleetRole(rank=flags.trainer_id, trainers=flags.num_gradient_servers, pservers=_endpoints(hosts, flags))
@@ -56,7 +56,7 @@ def pserver_role(
     address_of: Callable[[str], str] = address_of,
     is_here: Callable[[str], bool] = is_here,
 ) -> FleetRole:
-    """Return a pserver's place: which of the listed ones it is, or the only one."""
+    """Return a pserver's role: its position in the list, or the only one."""
     own = _own(flags, environ, address_of)
     listed = _listed(flags, environ) or (own,)
     mine = [own] if own in listed else [] if environ.get("POD_IP") else [host for host in listed if is_here(host)]
@@ -64,8 +64,8 @@ def pserver_role(
         here = " and ".join(mine) or own
         raise TrainingFailure(
             SETTINGS,
-            f"this machine is {here}, the pservers are {','.join(listed)}: expected one of them to be this one, by "
-            "POD_IP or by the interface that --nics names",
+            f"this machine is {here}, the pservers are {','.join(listed)}: expected exactly one of them to be this "
+            "machine: set POD_IP, or name its interface by --nics",
         )
     return FleetRole(
         serves=True,

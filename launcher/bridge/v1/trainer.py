@@ -1,4 +1,4 @@
-"""`paddle train`: trains the config's network on its data, tells how it goes, and saves the passes."""
+"""`paddle train`: trains the config's network on its data, writes v1's log, and saves the passes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def train(flags: V1Flags, log: V1Log) -> None:
         )
     role = trainer_role(flags, os.environ)
     if flags.trainer_count > 1 and not os.environ.get("OMP_NUM_THREADS"):
-        log.tell(f"--trainer_count={flags.trainer_count}: one thread computes; OMP_NUM_THREADS is for more of them")
+        log.tell(f"--trainer_count={flags.trainer_count}: one thread computes: set OMP_NUM_THREADS for more")
     session = Session(role, flags.save_dir)
     config = configs.load(Path(flags.config))
     directory = _first(flags)
@@ -39,7 +39,7 @@ def train(flags: V1Flags, log: V1Log) -> None:
     log.tell(f"The input order is [{', '.join(network.inputs)}]")
     log.tell(f"The output order is [{network.told.name}]")
     log.tell("trainer mode: Normal")
-    for number, (host, port) in enumerate(_doors(role.pservers, flags)):
+    for number, (host, port) in enumerate(_ports(role.pservers, flags)):
         log.tell(f"pserver {number} {host}:{port}")
     session.minimize(network.cost, config.learning_rate)
     log.tell(f"Initing parameters from {directory}.." if directory else "Initing parameters..")
@@ -56,7 +56,7 @@ def train(flags: V1Flags, log: V1Log) -> None:
 
 @dataclass
 class Training:
-    """All that a pass needs."""
+    """One training, pass by pass."""
 
     flags: V1Flags
     log: V1Log
@@ -70,7 +70,7 @@ class Training:
         role, flags = self.session.role, self.flags
         self.course = PassStats(number, tuple(self.network.evaluators))
         feeds = self.config.train(self.data, number, role, self.network)
-        cost = self.session.learn(number, feeds, self._heard, self.network.told, tuple(self._evaluators))
+        cost = self.session.learn(number, feeds, self._report, self.network.told, tuple(self._evaluators))
         self.session.together(f"{PASS_PREFIX}{number}")
         self.log.tell(self.course.end())
         here.progress(pass_=number, cost=cost)
@@ -83,8 +83,8 @@ class Training:
     def _evaluators(self) -> tuple[Any, ...]:
         return tuple(self.network.evaluators.values())
 
-    def _heard(self, batch: int, samples: int, *means: float) -> None:
-        """Tell of a batch whatever it is time for."""
+    def _report(self, batch: int, samples: int, *means: float) -> None:
+        """Report a batch, as often as the flags want."""
         flags, log = self.flags, self.log
         self.course.add(batch, samples, means)
         here.progress(pass_=self.course.number, step=batch, cost=means[0])
@@ -100,7 +100,7 @@ class Training:
             log.tell(pass_stats.tested(self._held_out(), self.course.evaluators))
 
     def _test(self, number: int) -> None:
-        """Tell the cost of all trainers' held-out samples together, while none of them learns."""
+        """Log the cost over all trainers' held-out samples, while none of them learns."""
         mine = self._held_out()
         here.share("held-out", [mine.samples, *mine.sums])
         here.barrier(f"held-out-{number}")
@@ -124,7 +124,7 @@ class Training:
 
 
 def _first(flags: V1Flags) -> str:
-    """Return the pass to go on from, held to be whole; nothing where training begins."""
+    """Return the pass to continue from, checked to be complete; nothing at the start of a training."""
     before = str(Path(flags.save_dir) / pass_directory(flags.start_pass - 1))
     directory = before if flags.start_pass else flags.init_model_path
     if directory:
@@ -132,8 +132,8 @@ def _first(flags: V1Flags) -> str:
     return directory
 
 
-def _doors(pservers: tuple[str, ...], flags: V1Flags) -> list[tuple[str, int]]:
-    """Return every pserver's ports, as v1 listed them; all is served by the first."""
+def _ports(pservers: tuple[str, ...], flags: V1Flags) -> list[tuple[str, int]]:
+    """Return every pserver's ports in v1's order; only the first one serves."""
     hosts = [endpoint.rpartition(":")[0] for endpoint in pservers]
     return [(host, flags.port + number) for host in hosts for number in range(flags.ports_num)]
 

@@ -50,7 +50,7 @@ def test_the_stand_in_goes_on_from_a_pass_to_the_same_result(shard: Path) -> Non
         (["train", "--config=trainer_config.py", "--use_gpu=true"], "knows no GPU"),
         (
             ["train", "--config=trainer_config.py", "--start_pass=3", "--save_dir=out"],
-            "out/pass-00002 is no complete pass",
+            "out/pass-00002 is not a complete pass",
         ),
         (["fly"], "usage: paddle pserver"),
     ],

@@ -81,7 +81,7 @@ def test_what_it_builds_is_a_network(tmp_path: Path) -> None:
         ("inputs=('x',), cost=data, shown=0", "shown is a int: expected a tensor"),
         ("inputs=('x',), cost=data, evaluators={'error': 0.5}", "the evaluator error is a float: expected a tensor"),
         ("inputs=('x',), cost=data, evaluators=data", "evaluators is a SimpleNamespace: expected a dict of tensors"),
-        ("inputs='words', cost=data", "inputs is 'words': expected the inputs' names, as ('words', 'label')"),
+        ("inputs='words', cost=data", "inputs is 'words': expected the inputs' names, such as ('words', 'label')"),
         ("inputs=(), cost=data", "inputs is (): expected the inputs' names"),
         ("inputs=(data, 'x'), cost=data", "inputs is (namespace(name="),
         ("inputs=7, cost=data", "inputs is 7: expected the inputs' names"),
@@ -107,7 +107,7 @@ def test_everything_that_is_wrong_with_a_network_is_told_at_once(tmp_path: Path)
     [
         ("None", "None: expected a dict of arrays by input"),
         ("{'y': [1]}", "a feed without x: expected x"),
-        ("{'x': 3}", "a feed with these rows: 0 of x: expected as many of each, and one at least"),
+        ("{'x': 3}", "a feed with these rows: 0 of x: expected the same number of each, at least one"),
         ("{'x': []}", "a feed with these rows: 0 of x: expected"),
         ("{'x': [1, 2], 'y': [1]}", "a feed with these rows: 2 of x, 1 of y: expected"),
     ],
@@ -131,15 +131,15 @@ def test_a_feed_that_cannot_be_is_told_and_nothing_after_it_is_lost_in_silence(
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "there is no function network: every config has network(session, data) and train(...)"),
+        ("", "the function network is missing: expected network(session, data) and train(data, number, role)"),
         (NEEDED + "train = 7", "train is a int: expected a function"),
         (NEEDED + "test = 'x'", "test is a str: expected a function"),
-        (NEEDED + "batch_size = 0", "batch_size is 0: expected a number above 0, as 256"),
+        (NEEDED + "batch_size = 0", "batch_size is 0: expected a number above 0, such as 256"),
         (NEEDED + "batch_size = 1.5", "batch_size is 1.5: expected"),
         (NEEDED + "batch_size = True", "batch_size is True: expected"),
-        (NEEDED + "learning_rate = float('nan')", "learning_rate is nan: expected a number above 0, as 0.001"),
+        (NEEDED + "learning_rate = float('nan')", "learning_rate is nan: expected a number above 0, such as 0.001"),
         (NEEDED + "learning_rate = 'x'", "learning_rate is 'x': expected"),
-        (NEEDED + "def so(:\n", "trainer_config.py:3: this is no Python:"),
+        (NEEDED + "def so(:\n", "trainer_config.py:3: not valid Python:"),
         ("\n\nimport what_is_not_there\n", "trainer_config.py:3: ModuleNotFoundError: No module named"),
         ("def f():\n  return 1 / 0\nf()\n", "trainer_config.py:2: ZeroDivisionError: division by zero"),
         ("import sys\nsys.exit(0)\n", "trainer_config.py:2: SystemExit: 0"),
@@ -156,7 +156,7 @@ def test_everything_that_it_lacks_is_told_at_once(tmp_path: Path) -> None:
 
 def test_a_mistake_in_a_module_beside_it_is_told_there(tmp_path: Path) -> None:
     (tmp_path / "beside_broken.py").write_text("x = (\n")
-    assert "beside_broken.py:1: this is no Python" in refused(tmp_path, "import beside_broken\n")
+    assert "beside_broken.py:1: not valid Python" in refused(tmp_path, "import beside_broken\n")
 
 
 def test_a_config_that_is_not_there(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_without_any_word_a_program_trains_alone() -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({SERVERS: ""}, f"{SERVERS} is not set, and this is one process of several"),
+        ({SERVERS: ""}, f"{SERVERS} is not set, but this is one process of several"),
         ({"TRAINING_ROLE": "trainer"}, "TRAINING_ROLE is 'trainer': expected PSERVER or TRAINER"),
         ({"PADDLE_TRAINER_ID": "3"}, "PADDLE_TRAINER_ID is 3: expected 0 to 2"),
         ({"PADDLE_TRAINER_ID": "-1"}, "PADDLE_TRAINER_ID is '-1': expected a whole number"),
@@ -130,7 +130,9 @@ def test_files_of_a_save_are_counted_and_none_may_be_empty(tmp_path: Path) -> No
     assert not passes.lacking_parts(tmp_path, expected)
     (tmp_path / "000" / "part-001").write_text("")
     assert passes.lacking_parts(tmp_path, expected) == ["000 has 1 of 2 files"]
-    with pytest.raises(TrainingFailure, match=r"000 has 1 of 2 files, 0.1 s after .* is it the same one") as caught:
+    with pytest.raises(
+        TrainingFailure, match=r"000 has 1 of 2 files, 0.1 s after .* mounts the same volume"
+    ) as caught:
         passes.await_files(tmp_path, expected, patience=0.1)
     assert caught.value.code == 74
 
@@ -138,7 +140,9 @@ def test_files_of_a_save_are_counted_and_none_may_be_empty(tmp_path: Path) -> No
 def test_another_number_of_pservers_than_the_pass_was_saved_by_is_refused(tmp_path: Path) -> None:
     facts = {"pservers": 3, "shards": 12}
     passes.check_same(tmp_path, facts, facts)
-    with pytest.raises(TrainingFailure, match="was made with pservers 3, this gang has 2: only as many") as caught:
+    with pytest.raises(
+        TrainingFailure, match="was made with pservers 3, this gang has 2: expected the same number"
+    ) as caught:
         passes.check_same(tmp_path, facts, {"pservers": 2, "shards": 12})
     assert caught.value.code == 78
 

@@ -55,9 +55,9 @@ def test_they_are_written_as_v1_took_them(words: str, expected: V1Flags) -> None
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("--num_pases=3", r"^--num_pases is no flag of this paddle: did you mean --num_passes\?$"),
-        ("--rdma_tcp=rdma", r"^--rdma_tcp is no flag of this paddle: `paddle --help` has all$"),
-        ("trainer_config.py", "trainer_config.py is no flag"),
+        ("--num_pases=3", r"^--num_pases is not a flag of this paddle: did you mean --num_passes\?$"),
+        ("--rdma_tcp=rdma", r"^--rdma_tcp is not a flag of this paddle: run paddle --help for the list$"),
+        ("trainer_config.py", "trainer_config.py is not a flag"),
         ("--num_passes=many", "^--num_passes=many: expected a whole number, 0 or more$"),
         ("--num_passes", "^--num_passes=: expected a whole number"),
         ("--num_passes --port=7164", "^--num_passes=: expected a whole number"),
@@ -65,7 +65,7 @@ def test_they_are_written_as_v1_took_them(words: str, expected: V1Flags) -> None
         ("--num_passes=1e3", "--num_passes=1e3: expected"),
         ("--saving_period=0", "--saving_period=0: expected a whole number, 1 or more"),
         ("--local=yes", "^--local=yes: expected 0, 1, true or false$"),
-        ("--use_gpu=1", "^--use_gpu=1: these parameter servers are built for CPUs alone: expected --use_gpu=0$"),
+        ("--use_gpu=1", "^--use_gpu=1: these parameter servers run on CPUs only: expected --use_gpu=0$"),
         ("--port=65535 --ports_num=2", "--port=65535 and the ports after it end at 65536: expected at most 65535"),
         ("--trainer_id=3 --num_gradient_servers=3", "^--trainer_id=3: expected 0 to 2, by --num_gradient_servers=3$"),
         ("--start_pass=2", "--start_pass=2: expected --save_dir"),
@@ -103,7 +103,7 @@ def test_every_flag_of_the_articles_is_known() -> None:
         (["train", "--help"], 0, "--num_passes=100", ""),
         ([], 78, "", "expected paddle pserver or paddle train"),
         (["merge_model"], 78, "", "paddle merge_model: expected paddle pserver or paddle train"),
-        (["train", "--num_pases=1", "--use_gpu=1"], 78, "", "--num_pases is no flag of this paddle"),
+        (["train", "--num_pases=1", "--use_gpu=1"], 78, "", "--num_pases is not a flag of this paddle"),
         (["train"], 78, "", "--config is not given: expected --config=FILE"),
     ],
 )

@@ -84,7 +84,7 @@ def test_a_pserver_that_cannot_be_is_refused(
 
 
 def test_several_trainers_without_a_launcher_are_refused_since_nothing_would_hold_them_together() -> None:
-    with pytest.raises(TrainingFailure, match="several trainers meet by their launcher"):
+    with pytest.raises(TrainingFailure, match="several trainers need a launcher"):
         role.trainer_role(V1Flags(local=False, num_gradient_servers=2), {})
 
 
