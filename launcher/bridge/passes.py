@@ -117,7 +117,8 @@ def await_files(directory: Path, expected: Mapping[str, int], patience: float = 
             raise TrainingFailure(
                 STORAGE,
                 f"{directory}: {', '.join(lack)}, {patience:g} s after the pservers reported the pass as saved: "
-                "check that the volume has room, and that every pserver's pod mounts the same volume at the same path",
+                "check that the volume has room, and that every pserver's pod mounts the same volume at the same "
+                "path",
             )
         time.sleep(LOOK_AGAIN)
 
