@@ -55,7 +55,7 @@ def test_logs_of_all_pods_one_after_the_other_or_of_some(stage: Stage) -> None:
     of_role = stage.me("logs", "-role", "pserver", "-n", "1", NAME)
     assert of_role.out == "pserver-0 | third\npserver-1 | third\n"
     nobody = stage.me("logs", "-worker", "trainer-9", NAME)
-    assert (nobody.code, "no pod of job" in nobody.err) == (1, True)
+    assert (nobody.code, "has no pod trainer-9" in nobody.err) == (1, True)
 
 
 def test_followed_logs_are_merged_until_the_job_ends(stage: Stage) -> None:

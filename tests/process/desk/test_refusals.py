@@ -99,7 +99,7 @@ def test_a_registry_is_made_used_listed_and_deleted(plane: ControlPlane, me: Use
 def test_a_secret_that_is_no_registry_of_ours_is_left_alone(plane: ControlPlane, me: User) -> None:
     plane.make(me.namespace, {"kind": "Secret", "metadata": {"name": "mine"}})
     said = me("registry", "-name", "mine", "-username", "u", "-server", "s", stdin="x\n")
-    assert (said.code, "no registry of ours" in said.err) == (1, True)
+    assert (said.code, "is not a registry of paddlectl" in said.err) == (1, True)
     assert me("delete", "registry", "mine").code == 1
     assert len(plane.items(me.namespace, "Secret")) == 1
 
@@ -131,7 +131,7 @@ def test_an_expired_token_and_a_server_that_is_away_are_told(plane: ControlPlane
     assert (said.code, said.out, "https://127.0.0.1:1 cannot be reached: " in said.err) == (1, "", True)
     me.configure(**place, endpoint="http://cloud.example.com", **OLD)
     said = me("get", "jobs")
-    assert (said.code, "in the clear" in said.err) == (1, True)
+    assert (said.code, "would send the token unencrypted" in said.err) == (1, True)
     assert "0ld-token" not in said.err
     me.configure(username="me", endpoint=plane.server, **OLD)
     assert "certificate verify failed" in me("get", "jobs").err
