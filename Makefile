@@ -13,9 +13,7 @@ demo: $(READY) ## three nodes train on this machine: Paddle's own pservers and t
 
 test: $(READY) ## all tests, with the coverage that is held; what cannot run here is told at the end
 	@rm -f .coverage .coverage.*
-	$(BIN)/coverage run -m pytest $(PYTEST)
-	@$(BIN)/coverage combine --quiet
-	@$(BIN)/python -m tests.coverage_held
+	@$(BIN)/python -m tests.suites $(PYTEST)
 
 quick: override PYTEST += tests/unit tests/process
 quick: test ## of them those that need neither containers nor a cluster

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.cluster.footprint import traces
+from tests.cluster.footprint import footprint
 from tests.cluster.kubectl import Kubectl
 from tests.grounds.cluster import Broken, Ground, NoGround, packages
 from tests.grounds.cluster.build import KUBE, built
@@ -80,10 +80,10 @@ def of_kind() -> Iterator[Cluster]:
 def of_our_own(tell: Callable[[str], None]) -> Iterator[Cluster]:
     """Start a ground of three nodes, and see that nothing of it is left in the end."""
     packages.check()
-    before = traces()
+    before = footprint()
     with Ground.start(nodes=3, tell=tell) as ground:
         yield Cluster(kubectl=ground.kubectl, load_image=ground.load_image, grounds=(ground,))
-    if left := traces() - before:
+    if left := footprint() - before:
         raise Broken(f"the ground left behind: {sorted(left)}")
 
 

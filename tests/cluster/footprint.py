@@ -1,60 +1,58 @@
-"""What a ground could leave on a machine, as it is now: taken before and after, nothing may be new.
+"""What of a ground is on this machine now: taken before and after, nothing may be new.
 
-A Docker and other tests that work beside it come and go as they like: what is theirs is left out.
+Everything is found by the ground's own names and addresses, for the machine goes on with its other affairs meanwhile.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
-import psutil
+from tests.grounds.cluster import cgroups, network
+from tests.grounds.cluster.build import cache
+from tests.grounds.cluster.machine import BIN, TUNABLES, run
 
-from tests.grounds.cluster import cgroups
-from tests.grounds.cluster.machine import TUNABLES, run
-
-OURS = re.compile(r"/run/ground|-namespace k8s\.io|^nsenter .*--uts|^catatonit |^unshare .* catatonit")
-OTHERS = re.compile(r"docker|DOCKER|\bbr-[0-9a-f]{12}\b|\bveth|/pytest-of-")
-OWN_KINDS = ("cgroup", "file", "process", "tunable")
-MARKS = re.compile(
-    r"ground|172\.31\.255\.|10\.244\.|10\.96\.|paddle-launcher|cni|CNI-|KUBE-|kubelet|/run/containerd|io\.containerd"
+PLACE = BIN.parent  # each machine of a ground has mounts below it, and what runs there sees them
+OURS = re.compile(
+    "|".join(
+        re.escape(name)
+        for name in (f"{PLACE}/", f"/{cgroups.TOP}/", f"{cache() / 'ground'}/", network.DEVICE, network.BRIDGE)
+    )
 )
-FORWARDING = "net/ipv4/ip_forward"
-# What parts of Kubernetes make on a machine that is theirs alone.
+ADDRESSES = re.compile(r"\b(172\.31\.255|10\.244|10\.96)\.")
+# What kubelets and the pods' network would make on the machine itself, where a node's own /var/lib did not hide it.
 FILES = (
-    "/opt/containerd", "/run/ground", "/run/kubernetes", "/usr/libexec/kubernetes", "/var/lib/cni", "/var/lib/etcd",
-    "/var/lib/kubelet", "/var/log/containers", "/var/log/pods",
+    PLACE, cache() / "ground", Path("/var/lib/cni/networks/ground"), Path("/var/lib/kubelet/plugins-of-volumes"),
 )  # fmt: skip
 
 
 def footprint() -> frozenset[tuple[str, str]]:
-    """Return processes, mounts, devices, addresses, routes, firewall rules, cgroups, tunables and files, as lines."""
+    """Return a ground's processes, mounts, devices, routes, firewall rules, cgroups, tunables and files, as lines."""
     kinds = {
-        "process": [words for words in map(command, psutil.process_iter()) if OURS.search(words)],
-        "mount": others(Path("/proc/self/mounts").read_text()),
-        "device": others(run("ip", "-brief", "address")),
-        "route": others(run("ip", "route", "show", "table", "all")),
-        "rule": [line for line in others(run("iptables-save")) if line.startswith("-A")],
+        "process": processes(),
+        "mount": ours(Path("/proc/self/mounts").read_text()),
+        "device": ours(run("ip", "-brief", "address")),
+        "route": ours(run("ip", "route", "show", "table", "all")),
+        "rule": ours(run("iptables-save")),
         "cgroup": [str(place) for place in cgroups.hierarchies() if (place / cgroups.TOP).exists()],
-        "tunable": [f"{name} {Path('/proc/sys', name).read_text()}" for name in (*TUNABLES, FORWARDING)],
-        "file": [name for name in FILES if Path(name).exists()],
+        "tunable": [name for name, value in TUNABLES.items() if Path("/proc/sys", name).read_text() == f"{value}\n"],
+        "file": [str(path) for path in FILES if path.exists()],
     }
     return frozenset((kind, line) for kind, lines in kinds.items() for line in lines)
 
 
-def traces() -> frozenset[tuple[str, str]]:
-    """Return what of it can only be a ground's, on a machine that goes on with its own affairs meanwhile."""
-    return frozenset((kind, line) for kind, line in footprint() if kind in OWN_KINDS or MARKS.search(line))
+def processes() -> Iterator[str]:
+    """Find what runs in a ground's machines, by their mounts, and in its pods, by their cgroup."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # ended meanwhile
+            command = (process / "cmdline").read_text(errors="replace").replace("\0", " ")
+            place = (process / "mountinfo").read_text() + (process / "cgroup").read_text()
+            if command and OURS.search(place):
+                yield f"{process.name} {command}"
 
 
-def command(process: psutil.Process) -> str:
-    """Return a process's command, empty where it has ended meanwhile."""
-    try:
-        return " ".join(process.cmdline())
-    except psutil.Error:
-        return ""
-
-
-def others(text: str) -> list[str]:
-    """Return the lines that are neither Docker's nor another test's."""
-    return [line for line in text.splitlines() if not OTHERS.search(line)]
+def ours(text: str) -> list[str]:
+    """Return the lines that bear the ground's names or addresses."""
+    return [line for line in text.splitlines() if OURS.search(line) or ADDRESSES.search(line)]

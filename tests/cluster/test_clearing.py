@@ -38,7 +38,7 @@ def test_a_ground_that_ends_leaves_nothing_behind() -> None:
         ground.kubectl("wait", "--for=create", "serviceaccount/default", "--timeout=30s")
         ground.kubectl.apply(pod("stays", "sleep 600"))
         await_phase(ground.kubectl, "stays", "Running")
-        assert {kind for kind, _ in footprint() - before} == {"cgroup", "device", "process", "route"}
+        assert {kind for kind, _ in footprint() - before} == {"cgroup", "device", "file", "process", "route"}
     assert footprint() <= before
 
 
@@ -57,6 +57,21 @@ def test_a_killed_ground_ends_by_itself_and_the_next_one_clears_the_rest() -> No
     with state.owned():
         pass
     assert footprint() <= before
+
+
+def test_what_others_do_on_the_machine_meanwhile_is_not_the_ground_s(tmp_path: Path) -> None:
+    before = footprint()
+    run("ip", "link", "add", "stranger", "type", "veth", "peer", "name", "other")
+    try:
+        run("ip", "address", "add", "172.31.254.77/32", "dev", "stranger")
+        run("mount", "-t", "tmpfs", "tmpfs", tmp_path)
+        with subprocess.Popen(("unshare", "--mount", "sleep", "600")) as process:
+            (tmp_path / "kubelet").touch()
+            assert footprint() == before
+            process.kill()
+    finally:
+        run("umount", tmp_path)
+        run("ip", "link", "delete", "stranger")
 
 
 def test_a_second_ground_is_told_of_the_first_whichever_cache_it_has(

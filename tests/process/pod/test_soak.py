@@ -1,4 +1,4 @@
-"""Forty gangs of five suffer random faults: `python -m tests.soak` with its own seeds does more of them."""
+"""Sixteen gangs of five suffer random faults, of every kind: `make soak` does two hundred, with its own seeds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ import sys
 
 import pytest
 
-RUNS, SEED = 40, 4000
+from tests.soak.plans import ALWAYS, TIMED, TORN, plan
+
+RUNS, SEED = 16, 4014
+
+
+def test_these_seeds_have_faults_of_every_kind() -> None:
+    blows = [blow.kind for seed in range(SEED, SEED + RUNS) for blow in plan(seed).blows]
+    assert {*TIMED, TORN, ALWAYS} == set(blows)
 
 
 @pytest.mark.timeout(900)
