@@ -11,6 +11,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import socket
     from typing import Any
 
 VALUES = 64 * 1024  # bytes, as JSON and with their keys: all that one trainer shares
@@ -96,16 +97,11 @@ def _ask(timeout: float | None, **question: Any) -> Any:  # noqa: ANN401  # as j
 
 def _call(question: dict[str, Any], seconds: float | None) -> Any:  # noqa: ANN401  # as json.loads
     import json
-    import socket
 
     name, _, token = os.environ.get("LAUNCHER_HERE", "").rpartition(":")
-    with socket.socket(socket.AF_UNIX) as wire, wire.makefile("rb") as answers:
-        wire.setblocking(seconds is None or seconds >= LATE)  # a report does not wait in a queue before the door
-        wire.connect("\0" + name)
-        wire.sendall(json.dumps(dict(question, token=token)).encode() + b"\n", socket.MSG_NOSIGNAL)
-        wire.settimeout(seconds)
-        line = answers.readline()
-        return json.loads(line) if line.endswith(b"\n") else {"ended": "the launcher hung up"}
+    line = json.dumps(dict(question, token=token)).encode() + b"\n"
+    answer = _mine().wires.ask(name, line, seconds)
+    return json.loads(answer) if answer else {"ended": "the launcher hung up"}
 
 
 def _check(call: str, name: object) -> None:
@@ -126,6 +122,70 @@ def _fact(name: str, value: object) -> float | str:
     return number if number - number == 0 else str(number)  # JSON has no word for nan and inf
 
 
+class _Wires:
+    """This process's connection to its launcher, kept for its life, and further ones while several threads ask."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, socket.socket] = {}  # by the socket's name: the one that no thread uses at the moment
+        self._open: set[socket.socket] = set()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._let_go)
+
+    def ask(self, name: str, line: bytes, seconds: float | None) -> bytes:
+        """Return the answer, or nothing where the launcher hung up."""
+        wire = self._kept.pop(name, None)
+        answer = self._answer(wire, line, seconds) if wire else b""
+        if wire is None or not answer:  # the launcher may close what is silent; it has not read this question then
+            wire = self._connect(name, seconds)
+            answer = self._answer(wire, line, seconds)
+        if answer and self._kept.setdefault(name, wire) is not wire:
+            self._close(wire)
+        return answer
+
+    def _connect(self, name: str, seconds: float | None) -> socket.socket:
+        import socket
+
+        wire = socket.socket(socket.AF_UNIX)
+        self._open.add(wire)
+        try:
+            wire.setblocking(seconds is None or seconds >= LATE)  # a report does not queue up to be let in
+            wire.connect("\0" + name)
+        except BaseException:
+            self._close(wire)
+            raise
+        return wire
+
+    def _answer(self, wire: socket.socket, line: bytes, seconds: float | None) -> bytes:
+        import socket
+
+        answer = b""
+        try:
+            wire.settimeout(seconds)
+            wire.sendall(line, socket.MSG_NOSIGNAL)
+            while not answer.endswith(b"\n"):
+                block = wire.recv(65536)
+                if not block:
+                    raise ConnectionError
+                answer += block
+        except ConnectionError:
+            self._close(wire)
+            return b""
+        except BaseException:  # an answer may still come, which would be taken for the next one's
+            self._close(wire)
+            raise
+        return answer
+
+    def _close(self, wire: socket.socket) -> None:
+        self._open.discard(wire)
+        wire.close()
+
+    def _let_go(self) -> None:
+        """In a forked child: these are its parent's, who could not hang up while the child holds them."""
+        self._kept = {}
+        for wire in tuple(self._open):
+            self._close(wire)
+
+
 class _Mine:
     """What one process keeps: what it reported, and its gang of one where no launcher is."""
 
@@ -138,6 +198,7 @@ class _Mine:
         self._sent = self._facts
         self._due = 0.0
         self._timed = False
+        self.wires = _Wires()
         self._shared: dict[str, str] = {}
         self._passed: set[str] = set()
         atexit.register(self._flush)

@@ -86,6 +86,7 @@ class Ground:
         limits: Limits = LIMITS,
         patience: Patience | None = None,
         facts: Callable[[], Facts] = Facts,
+        fresh: Callable[[Status], Status] = lambda status: status,
     ) -> Pod:
         own, nudged = who(address, boot), threading.Semaphore(0)
         told: list[tuple[str, dict[str, Any]]] = []
@@ -98,6 +99,7 @@ class Ground:
             tell=lambda event, **facts: told.append((event, facts)),
             patience=patience,
             facts=facts,
+            fresh=fresh,
         )
         statuses.start()
         self.pods.append(Pod(own, statuses, nudged, told))

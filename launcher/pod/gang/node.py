@@ -45,7 +45,14 @@ class GangNode:
         self.decided = 0.0
         self.staged_bytes = 0  # so far; another thread counts
         self._statuses = Statuses(
-            who, bind=settings.address, port=settings.status_port, limits=limits, nudge=nudge, tell=tell, facts=facts
+            who,
+            bind=settings.address,
+            port=settings.status_port,
+            limits=limits,
+            nudge=nudge,
+            tell=tell,
+            facts=facts,
+            fresh=self._with_progress,
         )
         self._run_events = RunEvents(self.store.put, job=settings.job)
         self._tell = tell
@@ -128,6 +135,10 @@ class GangNode:
         self._statuses.publish(self.member.status)
         self._statuses.linger(linger)
         self.store.close(time.monotonic() + linger)
+
+    def _with_progress(self, status: Status) -> Status:
+        """Return a status with the trainer's last report, for which the main thread was not woken."""
+        return replace(status, marks=replace(status.marks, progress=self.board.progress))
 
     def _next_reading(self, now: float) -> float | None:
         """Have the record read again in time: a leader may be overtaken, and a member may miss a verdict."""

@@ -17,6 +17,8 @@ FACTS = 64
 LONG = 1_000_000.0  # seconds; what is longer is for ever
 
 Answer = Mapping[str, object]
+DONE: Answer = {"ok": None}
+DONE_LINE = b'{"ok": null}\n'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,19 +57,25 @@ Ask = Barrier | Share | Get | Progress
 
 
 def understood(line: bytes) -> tuple[bytes, Ask] | None:
-    """Return the token and what is asked for, or None for a line that nobody here writes."""
+    """Return the token and what is asked for, or None for a line that no program of ours writes."""
     try:
-        said = json.loads(line)
-    except (ValueError, RecursionError):
+        said = json.loads(line.decode())
+        if not (isinstance(said, dict) and isinstance(token := said.get("token"), str)):
+            return None
+        ask = _ask(said)
+    except (ValueError, RecursionError):  # nested too deep to be read, or to be written again
         return None
-    match said:
-        case {"token": str(token)}:
-            ask = _ask(said)
-            return (token.encode(errors="replace"), ask) if ask else None
-    return None
+    return (token.encode(errors="replace"), ask) if ask else None
+
+
+def written(answer: Answer) -> bytes:
+    """Return the line of an answer."""
+    return DONE_LINE if answer is DONE else json.dumps(answer).encode() + b"\n"
 
 
 def _ask(said: Mapping[str, object]) -> Ask | None:
+    if said.get("ask") == "progress":  # five times a second, the others now and then
+        return _progress(said.get("facts"))
     match said:
         case {"ask": "barrier", "name": str(name)} if _is_name(name):
             return Barrier(name=name, timeout=_seconds(said))
@@ -75,9 +83,13 @@ def _ask(said: Mapping[str, object]) -> Ask | None:
             return Share(key=key, text=json.dumps(value))
         case {"ask": "get", "key": str(key), "rank": (int() | None) as rank} if _is_name(key):
             return Get(key=key, rank=rank, timeout=_seconds(said))
-        case {"ask": "progress", "facts": dict(facts)} if len(facts) <= FACTS:
-            return Progress(facts={name: fact for name, fact in facts.items() if _is_name(name) and _is_fact(fact)})
     return None
+
+
+def _progress(facts: object) -> Progress | None:
+    if not isinstance(facts, dict) or len(facts) > FACTS:
+        return None
+    return Progress(facts={name: fact for name, fact in facts.items() if _is_name(name) and _is_fact(fact)})
 
 
 def _is_name(name: str) -> bool:

@@ -8,8 +8,7 @@ from __future__ import annotations
 import hmac
 import secrets
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 
 from launcher.pod.gang.here.requests import Answer, Ask
 from launcher.pod.gang.here.session import Sheet
@@ -18,12 +17,14 @@ from launcher.pod.gang.protocol.messages import LeaderMessage, Marks
 
 VARIABLE = "LAUNCHER_HERE"
 
+Answers = dict[Caller, Answer]
+
 
 class Board:
     """The launcher's side of `launcher.here`."""
 
     def __init__(self, changed: Callable[[], None], *, hello: float = HELLO) -> None:
-        """Take what is to be called, on any thread and without a lock held, whenever `marks` has changed."""
+        """Take what to call, on any thread and without a lock held, when what the gang decides by has changed."""
         self._changed = changed
         self._lock = threading.Lock()
         self._name = f"paddle-launcher-{secrets.token_hex(8)}"
@@ -43,11 +44,14 @@ class Board:
 
     def begin(self, generation: int, rank: int, trainers: int) -> None:
         """Forget all of the generation before, whose processes have a token that is good for nothing now."""
-        with self._turn() as answers:
-            answers.update(self._sheet.end("the generation ended"))
+
+        def change() -> Answers:
+            ended = self._sheet.end("the generation ended")
             self._token = secrets.token_hex(16)
             self._sheet = Sheet(number=generation, rank=rank, trainers=trainers, over="")
-            answers.update(self._sheet.hear(self._word))
+            return ended | self._sheet.hear(self._word)
+
+        self._turn(change)
 
     @property
     def marks(self) -> Marks:
@@ -55,17 +59,24 @@ class Board:
         with self._lock:
             return self._sheet.marks
 
+    @property
+    def progress(self) -> Mapping[str, float | str]:
+        """What the trainer reported last; a step of it calls nobody, so whoever publishes it looks here."""
+        return self._sheet.progress  # is replaced, never changed
+
     def hear(self, word: LeaderMessage) -> None:
         """Take in the leader's word; it may come before `begin`, late, or twice."""
-        with self._turn() as answers:
+
+        def change() -> Answers:
             if word.number >= self._word.number:
                 self._word = word
-            answers.update(self._sheet.hear(word))
+            return self._sheet.hear(word)
+
+        self._turn(change)
 
     def end(self, reason: str) -> None:
         """Let everything that waits, and all that is asked until the next generation, fail for this reason."""
-        with self._turn() as answers:
-            answers.update(self._sheet.end(reason))
+        self._turn(lambda: self._sheet.end(reason))
 
     def close(self) -> None:
         """End, and hang up on everybody."""
@@ -74,35 +85,32 @@ class Board:
 
     def knows(self, token: bytes) -> bool:
         """Return whether it is this generation's token."""
-        with self._lock:
-            return hmac.compare_digest(token, self._token.encode())
+        return hmac.compare_digest(token, self._token.encode())
 
     def asked(self, caller: Caller, ask: Ask) -> None:
         """Take a question from the door."""
-        with self._turn() as answers:
-            if hmac.compare_digest(caller.token, self._token.encode()):
-                answers.update(self._sheet.ask(caller, ask))
-            else:  # a generation began since it came in
-                answers[caller] = {"ended": "the generation ended"}
+
+        def change() -> Answers:
+            if self.knows(caller.token):
+                return self._sheet.ask(caller, ask)
+            return {caller: {"ended": "the generation ended"}}  # another has begun since the question came in
+
+        self._turn(change)
 
     def late(self, caller: Caller) -> None:
         """Hear that a caller's time is up."""
-        with self._turn() as answers:
-            answers.update(self._sheet.late(caller))
+        self._turn(lambda: self._sheet.late(caller))
 
     def gone(self, caller: Caller) -> None:
         """Hear that a caller has hung up, answered or not."""
-        with self._turn():
-            self._sheet.gone(caller)
+        self._turn(lambda: self._sheet.gone(caller))
 
-    @contextmanager
-    def _turn(self) -> Iterator[dict[Caller, Answer]]:
-        """Change what is written, then answer and tell of it with nothing held."""
-        answers: dict[Caller, Answer] = {}
+    def _turn(self, change: Callable[[], Answers]) -> None:
+        """Change the session, then answer, and call for what is decided by it, with nothing held."""
         with self._lock:
-            before = self._sheet.marks
-            yield answers
-            news = self._sheet.marks != before
+            before = self._sheet.decisive
+            answers = change()
+            news = self._sheet.decisive != before
         for caller, answer in answers.items():
             caller.answer(answer)
         if news:

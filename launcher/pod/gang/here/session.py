@@ -10,7 +10,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from launcher.pod.gang.here.requests import FACTS, Answer, Ask, Barrier, Get, Progress, Share
+from launcher.pod.gang.here.requests import DONE, FACTS, Answer, Ask, Barrier, Get, Progress, Share
 from launcher.pod.gang.protocol.barriers import SHARED_BY_ALL, SHARED_BY_ONE, weight
 from launcher.pod.gang.protocol.messages import LeaderMessage, Marks
 
@@ -21,7 +21,6 @@ MANY = f"barrier {{!r}}: this trainer stands at {STANDING} barriers already"
 UNKNOWN = "get({!r}, rank={}): the ranks are 0 to {}"
 MUCH = f"share({{!r}}): {{}} bytes, but {SHARED_BY_ONE} is the limit for all of one trainer's values"
 FULL = f"share({{!r}}): with it all trainers' values would have {{}} bytes, and {SHARED_BY_ALL} is the limit"
-DONE: Answer = {"ok": None}
 
 Caller = TypeVar("Caller", bound=Hashable)
 
@@ -51,19 +50,24 @@ class Sheet(Generic[Caller]):
         """What this trainer says to the others."""
         return Marks(at=tuple(sorted(self.arrived)), shared=dict(self.shared), progress=dict(self.progress))
 
+    @property
+    def decisive(self) -> object:
+        """What the gang decides by: where the trainer waits, what it shares, its pass; not its steps."""
+        return frozenset(self.arrived), self.shared, self.progress.get("pass")
+
     def ask(self, caller: Caller, ask: Ask) -> dict[Caller, Answer]:
         """Take in what is asked and return who can be answered now."""
         if self.over:
             return {caller: {"ended": self.over}}
+        if isinstance(ask, Progress):
+            known = {name: fact for name, fact in self.progress.items() if name not in ask.facts}
+            self.progress = dict(list((known | dict(ask.facts)).items())[-FACTS:])
+            return {caller: DONE}
         if refusal := self._refusal(ask):
             return {caller: {"misuse": refusal}}
         match ask:
-            case Progress(facts=facts):
-                known = {name: fact for name, fact in self.progress.items() if name not in facts}
-                self.progress = dict(list((known | dict(facts)).items())[-FACTS:])
-                return {caller: DONE}
             case Share():
-                self.shared[ask.key] = ask.text
+                self.shared = {**self.shared, ask.key: ask.text}
                 return {caller: DONE} | self._settle()
             case Barrier() if ask.name not in self.passed:
                 self.arrived.add(ask.name)
@@ -87,11 +91,12 @@ class Sheet(Generic[Caller]):
                 return {caller: {"timeout": f"get({key!r}): {who} shared it within {timeout} s"}}
         return {}
 
-    def gone(self, caller: Caller) -> None:
+    def gone(self, caller: Caller) -> dict[Caller, Answer]:
         """Forget one who died: nobody stands where it waited."""
         match self.waiting.pop(caller, None):
             case Barrier(name=name):
                 self.arrived.discard(name)
+        return {}
 
     def end(self, reason: str) -> dict[Caller, Answer]:
         """Answer all who wait that nothing more comes in this generation."""
@@ -119,7 +124,7 @@ class Sheet(Generic[Caller]):
             return None
         self.passed.discard(ask.name)
         self.told.add(ask.name)
-        return {"ok": None}
+        return DONE
 
     def _value(self, ask: Get) -> str | None:
         if ask.rank == self.rank:
@@ -129,7 +134,7 @@ class Sheet(Generic[Caller]):
         held = (self.word.shared.get(str(rank), {}).get(ask.key) for rank in ranks)
         return next((text for text in held if text is not None), None)
 
-    def _refusal(self, ask: Ask) -> str:
+    def _refusal(self, ask: Barrier | Get | Share) -> str:
         match ask:
             case Barrier(name=name):
                 if name in self.told:

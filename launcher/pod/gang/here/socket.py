@@ -1,61 +1,87 @@
-"""Where the pod's own programs speak to the launcher: an abstract unix socket, a thread a caller, one question each.
+"""Where the pod's own programs speak to the launcher: an abstract unix socket, and one thread for all of them.
 
-Only processes of the launcher's own user get in, and only with the token; a stranger is hung up on without a word.
+A connection is kept for one question after the other; programs of 0.1.0 close it after the first. Only processes
+of the launcher's own user get in, and only with the token; a stranger is hung up on without a word.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import socket
 import struct
 import threading
 import time
+import traceback
 from contextlib import suppress
 from typing import Protocol
 
-from launcher.pod.gang.here.requests import LINE, Answer, Ask, understood
+from launcher.pod.gang.here.requests import LINE, Answer, Ask, understood, written
 
-KNOWN = 48
+ASKING = 48
+SILENT = 64  # connections that are kept without a question; the one that has been silent for longest is closed first
 NEWCOMERS = 16
 QUEUE = 512
-HELLO = 10.0  # seconds for the first line
+HELLO = 10.0  # seconds for a line, from the connection or from its first byte
 ROOM = 0.02  # seconds that a newcomer keeps its place when others want it; a program of ours needs one or two of ms
+SHORTAGE = 0.1  # seconds until the next try where there was no descriptor left
 
 
 class Caller:
-    """One connection: its own thread reads and closes, anybody may answer or hang up, and no writing waits."""
+    """One connection: the thread of all of them reads and closes, any may answer or hang up, and no writing waits."""
 
     def __init__(self, connection: socket.socket) -> None:
         connection.setblocking(False)
         self._connection = connection
+        self._got = b""
         self.token = b""
+        self.known = False  # it has asked something, with the right token
+        self.asking = False
+        self.since = time.monotonic()  # it came, or asked last
+        self.until: float | None = None  # for the rest of a line, or for an answer
 
-    def line(self, seconds: float) -> bytes:
-        """Return the first line, or what there was of it when the time, the caller or the size came to an end."""
-        until = time.monotonic() + seconds
-        got = b""
-        while b"\n" not in got and len(got) <= LINE and self._readable(max(0.0, until - time.monotonic())):
+    def fileno(self) -> int:
+        """Return the descriptor, as `poll` wants it."""
+        return self._connection.fileno()
+
+    @property
+    def in_a_line(self) -> bool:
+        """Whether a line is expected that is not whole yet."""
+        return bool(self._got) or not self.known
+
+    def line(self, hello: float) -> bytes | None:
+        """Return a line once it is whole, and raise OSError at the end of the connection, or of what is read of it.
+
+        One question at a time: until it is answered nothing else is heard.
+        """
+        with suppress(BlockingIOError):
             block = self._connection.recv(65536)
-            if not block:
-                break
-            got += block
-        return got.partition(b"\n")[0] if len(got) <= LINE else b""
+            if not block or len(self._got) + len(block) > LINE:
+                raise ConnectionAbortedError
+            if not self.asking:
+                if not self.in_a_line:
+                    self.until = time.monotonic() + hello
+                self._got += block
+        line, end, _ = self._got.partition(b"\n")
+        if not end:
+            return None
+        self._got = b""
+        return line
 
-    def leaves(self, seconds: float | None) -> bool:
-        """Wait until the caller has hung up, and return whether it did in that time."""
-        until = None if seconds is None else time.monotonic() + seconds
-        while self._readable(None if until is None else max(0.0, until - time.monotonic())):
-            if not self._connection.recv(65536):
-                return True
-        return False
+    def asks(self, token: bytes, timeout: float | None) -> None:
+        """Take it that it has asked, before it can be answered."""
+        self.token, self.known, self.asking, self.since = token, True, True, time.monotonic()
+        self.until = None if timeout is None else self.since + timeout
 
     def answer(self, answer: Answer) -> None:
-        """Send the one answer, for which the kernel has room, and hang up: a fork may still hold the line."""
-        with suppress(OSError):
-            self._connection.send(json.dumps(answer).encode() + b"\n", socket.MSG_NOSIGNAL)
-        self.hang_up()
+        """Send the answer, for which the kernel has room: a program of ours has read the one before."""
+        self.asking = False
+        try:
+            line = written(answer)
+            if self._connection.send(line, socket.MSG_NOSIGNAL) < len(line):
+                self.hang_up()
+        except (OSError, RecursionError):
+            self.hang_up()
 
     def hang_up(self) -> None:
         """End the conversation; the thread that reads notices."""
@@ -65,11 +91,6 @@ class Caller:
     def close(self) -> None:
         """Let go of the connection."""
         self._connection.close()
-
-    def _readable(self, seconds: float | None) -> bool:
-        poll = select.poll()
-        poll.register(self._connection, select.POLLIN)
-        return bool(poll.poll(None if seconds is None else seconds * 1000))
 
 
 class Desk(Protocol):
@@ -97,91 +118,108 @@ class Door:
         self._desk = desk
         self._listening = socket.socket(socket.AF_UNIX)
         self._closed = threading.Event()
-        self._lock = threading.Lock()
-        self._newcomers: dict[Caller, None] = {}  # in the order in which they came
-        self._known: set[Caller] = set()
-        self._room = threading.Semaphore(NEWCOMERS)
+        self._poll = select.poll()
+        self._callers: dict[int, Caller] = {}  # by descriptor, in the order in which they came
+        self._shut_until = 0.0
 
     def open(self) -> None:
-        """Listen, and let callers in on a thread."""
+        """Listen, and attend to all callers on a thread."""
         self._listening.bind(f"\0{self._name}")
         self._listening.listen(QUEUE)
-        threading.Thread(target=self._let_in, name="here", daemon=True).start()
+        threading.Thread(target=self._attend, name="here", daemon=True).start()
 
     def close(self) -> None:
         """Hang up on everybody and let nobody in any more."""
         self._closed.set()
         with suppress(OSError):
-            self._listening.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts; closing alone does not
+            self._listening.shutdown(socket.SHUT_RDWR)  # wakes the thread; closing alone does not
+
+    def _attend(self) -> None:
+        listening = self._listening.fileno()
+        while not self._closed.is_set():
+            now = time.monotonic()
+            self._poll.register(listening, 0 if now < self._shut_until else select.POLLIN)
+            for descriptor, _ in self._poll.poll(self._milliseconds(now)):
+                if descriptor == listening:
+                    self._let_in()
+                elif caller := self._callers.get(descriptor):
+                    self._hear(caller)
+            self._look_at_the_clock()
+        for caller in tuple(self._callers.values()):
+            self._drop(caller)
         self._listening.close()
-        with self._lock:
-            for caller in (*self._newcomers, *self._known):
-                caller.hang_up()
+
+    def _milliseconds(self, now: float) -> float | None:
+        """Return for how long nothing needs to be done unless somebody says something."""
+        times = [caller.until for caller in self._callers.values() if caller.until is not None]
+        if now < self._shut_until:
+            times.append(self._shut_until)
+        return max(0.0, min(times) - now) * 1000 + 1 if times else None
 
     def _let_in(self) -> None:
-        while not self._closed.is_set():
-            try:
-                connection, _ = self._listening.accept()
-            except OSError:  # closed, or out of descriptors
-                self._closed.wait(0.1)
-                continue
-            if _user_of(connection) != os.geteuid():
-                connection.close()
-                continue
-            self._make_room()
-            caller = Caller(connection)
-            with self._lock:
-                self._newcomers[caller] = None
-            try:
-                threading.Thread(target=self._attend, args=(caller,), name="here caller", daemon=True).start()
-            except RuntimeError:  # the pod may have no more threads
-                self._forget(caller)
+        newcomers = [caller for caller in self._callers.values() if not caller.known]
+        if len(newcomers) >= NEWCOMERS:
+            self._shut_until = newcomers[0].since + ROOM
+            if time.monotonic() < self._shut_until:
+                return
+            self._drop(newcomers[0])
+        try:
+            connection, _ = self._listening.accept()
+        except OSError:  # closed, or out of descriptors
+            self._shut_until = time.monotonic() + SHORTAGE
+            return
+        if _user_of(connection) != os.geteuid():
+            connection.close()
+            return
+        caller = Caller(connection)
+        caller.until = caller.since + self._hello
+        self._callers[caller.fileno()] = caller
+        self._poll.register(caller, select.POLLIN)
+
+    def _hear(self, caller: Caller) -> None:
+        try:
+            line = caller.line(self._hello)
+            if line is not None:
+                self._take(caller, line)
+        except OSError:  # it has left, or was killed in the middle
+            self._drop(caller)
+        except Exception:  # a bug, which must not end the thread of all
+            traceback.print_exc()
+            self._drop(caller)
+
+    def _take(self, caller: Caller, line: bytes) -> None:
+        said = understood(line)
+        if said is None or not self._desk.knows(said[0]):
+            self._drop(caller)
+            return
+        token, ask = said
+        waiting = sum(each.asking for each in self._callers.values())
+        caller.asks(token, getattr(ask, "timeout", None))
+        self._shut_until = 0.0  # there may be a newcomer less
+        if waiting < ASKING:
+            self._desk.asked(caller, ask)
+        else:
+            caller.answer({"misuse": f"{ASKING} threads and processes of this trainer are waiting here already"})
+        self._make_room()
 
     def _make_room(self) -> None:
-        """Wait for a newcomer to become known; else the one that has been silent for longest must go."""
-        while not self._room.acquire(timeout=ROOM):
-            with self._lock:
-                oldest = next(iter(self._newcomers), None)
-            if oldest:
-                oldest.hang_up()
+        silent = [caller for caller in self._callers.values() if caller.known and not caller.asking]
+        if len(silent) > SILENT:
+            self._drop(min(silent, key=lambda caller: caller.since))
 
-    def _attend(self, caller: Caller) -> None:
-        try:
-            with suppress(OSError):  # a caller that was killed in the middle
-                self._converse(caller)
-        finally:
-            self._desk.gone(caller)
-            self._forget(caller)
+    def _look_at_the_clock(self) -> None:
+        now = time.monotonic()
+        for caller in [each for each in self._callers.values() if each.until is not None and now >= each.until]:
+            caller.until = None
+            if caller.asking:
+                self._desk.late(caller)
+            elif caller.in_a_line:
+                self._drop(caller)
 
-    def _converse(self, caller: Caller) -> None:
-        said = understood(caller.line(self._hello))
-        if said is None or not self._desk.knows(said[0]):
-            return
-        caller.token, ask = said
-        if not self._admit(caller):
-            caller.answer({"misuse": f"{KNOWN} threads and processes of this trainer are waiting here already"})
-            return
-        self._desk.asked(caller, ask)
-        if not caller.leaves(getattr(ask, "timeout", None)):
-            self._desk.late(caller)
-            caller.leaves(None)
-
-    def _admit(self, caller: Caller) -> bool:
-        with self._lock:
-            if len(self._known) >= KNOWN:
-                return False
-            self._known.add(caller)
-            del self._newcomers[caller]
-        self._room.release()
-        return True
-
-    def _forget(self, caller: Caller) -> None:
-        with self._lock:
-            was_new = caller in self._newcomers
-            self._newcomers.pop(caller, None)
-            self._known.discard(caller)
-        if was_new:
-            self._room.release()
+    def _drop(self, caller: Caller) -> None:
+        del self._callers[caller.fileno()]
+        self._poll.unregister(caller)
+        self._desk.gone(caller)
         caller.close()
 
 

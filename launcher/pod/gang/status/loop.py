@@ -22,7 +22,7 @@ from launcher.pod.gang.status.client import Asking, Poller
 from launcher.pod.gang.status.metrics import Facts
 from launcher.pod.gang.status.pages import Reply
 from launcher.pod.gang.status.peer_states import PeerStates, normal
-from launcher.pod.gang.status.publisher import Publisher
+from launcher.pod.gang.status.publisher import Fresh, Publisher
 from launcher.pod.gang.status.server import Asked, Patience, Server
 from launcher.pod.log import Tell
 from launcher.pod.outcome import SettingsError
@@ -32,7 +32,10 @@ RECEIVING = 16 * 1024  # of each connection the kernel holds no more: questions 
 
 
 class Statuses:
-    """The thread, and what other threads may ask of it; `leader` is the address that `/gang` names elsewhere."""
+    """The thread, and what other threads may ask of it; `leader` is the address that `/gang` names elsewhere.
+
+    `fresh` gives a published status, each time that it is asked for, what has changed in it without being news.
+    """
 
     def __init__(
         self,
@@ -44,6 +47,7 @@ class Statuses:
         nudge: Callable[[], None],
         tell: Tell,
         facts: Callable[[], Facts] = Facts,
+        fresh: Fresh = lambda status: status,
         patience: Patience | None = None,
     ) -> None:
         self.leader = ""
@@ -52,7 +56,7 @@ class Statuses:
         self._tell = tell
         self._facts = facts
         self._peers = PeerStates(nudge)
-        self._publisher = Publisher(Status(who=own), limits, self._peers)
+        self._publisher = Publisher(Status(who=own), limits, self._peers, fresh)
         self._server = Server(self._answer, is_peer=self._peers.watches, patience=patience or Patience())
         self._asking = Asking(source=own.address, boot=own.boot, port=port, wait=limits.wait)
         self._wanted: frozenset[str] = frozenset()

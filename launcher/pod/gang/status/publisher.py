@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -23,13 +24,14 @@ LONGEST_WAIT = 30.0
 BOOT_LIMIT = 128
 READERS = 2048  # boots are what askers say they are
 
+Fresh = Callable[[Status], Status]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """A status, as it is sent, and its token: of this boot alone, so that none is taken for another's."""
+    """A status, and its token: of this boot alone, so that none is taken for another's."""
 
     status: Status
-    body: bytes
     number: int
 
     @property
@@ -50,10 +52,12 @@ class Reader:
 class Publisher:
     """The status at this moment; one thread takes new ones, the loop answers."""
 
-    def __init__(self, status: Status, limits: Limits, peers: PeerStates) -> None:
-        self.said = Said(status=status, body=codec.encode(status), number=1)
+    def __init__(self, status: Status, limits: Limits, peers: PeerStates, fresh: Fresh) -> None:
+        self.said = Said(status=status, number=1)
         self._limits = limits
         self._peers = peers
+        self._fresh = fresh
+        self._written = (status, codec.encode(status))
         self._readers: dict[str, Reader] = {}
         self._next = asyncio.Event()
         self._was_read = asyncio.Event()
@@ -64,8 +68,13 @@ class Publisher:
         if status == before.status:
             return False
         is_news = news(status) != news(before.status)
-        self.said = Said(status=status, body=codec.encode(status), number=before.number + is_news)
+        self.said = Said(status=status, number=before.number + is_news)
         return is_news
+
+    @property
+    def now(self) -> Status:
+        """What is said, with what has changed since without being news."""
+        return self._fresh(self.said.status)
 
     def wake(self) -> None:
         """Let all readers go that wait for news."""
@@ -92,7 +101,8 @@ class Publisher:
             self._peers.wrote(asked.remote, boot, time.monotonic())
             self._note(boot, asked.remote, read=said.number)
 
-        return Reply(code=200, body=said.body, kind=JSON, headers=((HEADER, said.token),), written=written)
+        body = self._as_json(self._fresh(said.status))
+        return Reply(code=200, body=body, kind=JSON, headers=((HEADER, said.token),), written=written)
 
     async def heard_out(self, until: float) -> None:
         """Wait until every recent reader was sent the present status, or has gone, or the time is over."""
@@ -105,6 +115,12 @@ class Publisher:
             with suppress(TimeoutError):
                 async with asyncio.timeout(min(until, forgotten) - now):
                     await self._was_read.wait()
+
+    def _as_json(self, status: Status) -> bytes:
+        """Return a status as it is sent, once for all who ask while it stays the same."""
+        if status != self._written[0]:
+            self._written = (status, codec.encode(status))
+        return self._written[1]
 
     def _is_behind(self, reader: Reader, now: float) -> bool:
         of_late = now < lost_at(reader.asked, self._limits)

@@ -11,12 +11,13 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
 from launcher import here
 from launcher.pod.gang.here.service import Board
-from launcher.pod.gang.here.socket import KNOWN
+from launcher.pod.gang.here.socket import ASKING, SILENT
 from launcher.pod.gang.protocol.messages import Generation, LeaderMessage, Marks
 from tests.support.waiting import wait_until
 
@@ -40,6 +41,11 @@ def board(monkeypatch: pytest.MonkeyPatch) -> Iterator[Board]:
 def threads() -> int:
     """Return how many threads the door has."""
     return sum(thread.name.startswith("here") for thread in threading.enumerate())
+
+
+def descriptors() -> int:
+    """Return how many files this process has open, both ends of each connection here among them."""
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
 def knock(stack: ExitStack) -> socket.socket:
@@ -111,19 +117,63 @@ def test_a_hundred_who_say_nothing_keep_nobody_out(board: Board) -> None:
         strangers = [knock(stack) for _ in range(100)]
         here.share("k", 1)
         assert board.marks.shared == {"k": "1"}
-        assert threads() <= 64 + 1
+        assert threads() == 1
         assert all(hung_up(stranger) for stranger in strangers)
 
 
 def test_more_callers_than_places_are_told_so(board: Board) -> None:
     with ExitStack() as stack:
-        for number in range(KNOWN):
+        for number in range(ASKING):
             knock(stack).sendall(said(ask="barrier", name=f"b{number}"))
-        wait_until(lambda: len(board.marks.at) == KNOWN)
-        with pytest.raises(here.Misuse, match=f"{KNOWN} threads and processes of this trainer are waiting"):
+        wait_until(lambda: len(board.marks.at) == ASKING)
+        with pytest.raises(here.Misuse, match=f"{ASKING} threads and processes of this trainer are waiting"):
             here.barrier("one more")
     wait_until(lambda: board.marks.at == ())
     here.share("k", 1)
+
+
+def test_of_the_connections_that_are_kept_the_longest_silent_makes_room(board: Board) -> None:
+    with ExitStack() as stack:
+        kept = [knock(stack) for _ in range(SILENT + 1)]
+        for connection in kept:
+            connection.sendall(said(ask="share", key="k", value=1))
+            assert connection.recv(100) == b'{"ok": null}\n'
+        assert hung_up(kept[0])
+        for connection in kept[1:]:
+            connection.sendall(said(ask="get", key="k", rank=0))
+            assert connection.recv(100) == b'{"ok": 1}\n'
+        kept[1].sendall(said(ask="shutdown"))
+        assert hung_up(kept[1])
+        kept[2].sendall(said(token="wrong", ask="get", key="k", rank=0))  # noqa: S106  # no password
+        assert hung_up(kept[2])
+        here.share("k", 2)
+        assert board.marks.shared == {"k": "2"}
+
+
+def test_half_a_second_line_is_waited_for_for_a_while_only(board: Board) -> None:
+    with ExitStack() as stack:
+        half, silent = knock(stack), knock(stack)
+        for connection in (half, silent):
+            connection.sendall(said(ask="share", key="k", value=1))
+            assert connection.recv(100) == b'{"ok": null}\n'
+        half.sendall(said(ask="barrier", name="b")[:-5])
+        assert hung_up(half)
+        silent.sendall(said(ask="get", key="k", rank=0))
+        assert silent.recv(100) == b'{"ok": 1}\n'
+    assert board.marks.at == ()
+
+
+def test_one_who_ran_out_of_time_may_ask_again_over_the_same_connection(board: Board) -> None:
+    with ExitStack() as stack:
+        caller = knock(stack)
+        for _ in range(3):
+            caller.sendall(said(ask="get", key="k", rank=0, timeout=0.05))
+            assert b"nobody shared" not in (answer := caller.recv(200))
+            assert b"trainer 0 has not shared it within 0.05 s" in answer
+        here.share("k", 1)
+        caller.sendall(said(ask="get", key="k", rank=0, timeout=0.05))
+        assert caller.recv(200) == b'{"ok": 1}\n'
+    assert board.marks.shared == {"k": "1"}
 
 
 def test_a_line_too_long_is_not_read_to_its_end(board: Board) -> None:
@@ -145,9 +195,12 @@ def test_half_a_line_and_a_slow_one_are_waited_for_for_a_while_only(board: Board
 
 
 def test_who_leaves_in_the_middle_is_forgotten(board: Board) -> None:
+    before = descriptors()
     with ExitStack() as stack:
         knock(stack).sendall(said(ask="share", key="k", value=1)[:-5])
-    wait_until(lambda: threads() == 1)
+        wait_until(lambda: descriptors() == before + 2)
+    wait_until(lambda: descriptors() == before)
+    assert threads() == 1
     assert board.marks == Marks()
 
 
@@ -161,7 +214,28 @@ def test_a_second_question_and_noise_after_the_first_are_not_heard(board: Board)
         assert talker.recv(100) == b'{"ok": null}\n'
 
 
-def stand_still(stack: ExitStack, monkeypatch: pytest.MonkeyPatch, queue: int) -> None:
+def test_a_launcher_of_0_1_0_which_hangs_up_after_each_answer_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bytes] = []
+
+    def answer(listening: socket.socket) -> None:
+        while len(asked) < 5:
+            connection, _ = listening.accept()
+            with connection, connection.makefile("rb") as lines:
+                asked.append(lines.readline())
+                connection.sendall(b'{"ok": null}\n')
+                connection.shutdown(socket.SHUT_RDWR)
+
+    with ExitStack() as stack:
+        listening = stand_still(stack, monkeypatch, queue=10)
+        launcher = threading.Thread(target=answer, args=(listening,))
+        launcher.start()
+        for number in range(5):
+            here.barrier(f"b{number}")
+        launcher.join()
+    assert [json.loads(line)["name"] for line in asked] == [f"b{number}" for number in range(5)]
+
+
+def stand_still(stack: ExitStack, monkeypatch: pytest.MonkeyPatch, queue: int) -> socket.socket:
     """Listen as a launcher that has been stopped: callers queue up before its door."""
     monkeypatch.setattr(here, "_KEPT", {})
     monkeypatch.setattr(here, "LATE", 0.2)
@@ -169,6 +243,7 @@ def stand_still(stack: ExitStack, monkeypatch: pytest.MonkeyPatch, queue: int) -
     still = stack.enter_context(socket.socket(socket.AF_UNIX))
     still.bind(f"\0paddle-launcher-still-{os.getpid()}")
     still.listen(queue)
+    return still
 
 
 @pytest.mark.parametrize("queue", [0, 10])

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from launcher.pod.gang.protocol.messages import Marks, Phase, Status
+from launcher.pod.gang.protocol.messages import LeaderMessage, Marks, Phase, Status
 from launcher.pod.gang.protocol.state import Heard
 from launcher.pod.gang.status.loop import Statuses
 from launcher.pod.outcome import SettingsError
@@ -71,6 +71,20 @@ def test_progress_does_not_answer_a_reader_that_waits(net: Ground) -> None:
         _, again, _ = wire.answer()
     assert again["launcher-news"] == headers["launcher-news"]
     assert time.monotonic() - began > 0.15
+
+
+def test_what_changed_since_without_being_published_is_there_for_who_asks(net: Ground) -> None:
+    progress: dict[str, float | str] = {}
+    first, second = pair(net, limits=HASTY, fresh=lambda status: replace(status, marks=Marks(progress=progress)))
+    progress = {"step": 1}
+    second.hears(first.address, Status(who=first.own, marks=Marks(progress=progress)))
+    assert not second.nudged.acquire(blocking=False)
+    first.statuses.leader = first.address
+    first.says(word=LeaderMessage())
+    progress = {"step": 2}
+    member, _ = json_of(ask(first, "/gang", net.port))["members"]
+    assert member["progress"] == {"step": 2}
+    assert 'launcher_trainer_progress{name="step"} 2.0' in ask(first, "/metrics", net.port)[2].decode()
 
 
 def test_many_news_in_a_row_end_with_the_last_one_known(net: Ground) -> None:

@@ -144,6 +144,27 @@ def test_progress_shows_the_last_of_each_fact_and_not_too_many() -> None:
     assert len(mine.marks.progress) == FACTS
 
 
+def test_the_gang_decides_by_barriers_values_and_passes_not_by_steps() -> None:
+    mine = sheet()
+    seen = [mine.decisive]
+    for ask, decides in (
+        (Progress(facts={"step": 1}), False),
+        (Progress(facts={"pass": 0, "step": 2}), True),
+        (Progress(facts={"pass": 0, "step": 3, "loss": 0.5}), False),
+        (Progress(facts={"pass": 1}), True),
+        (Share(key="k", text="1"), True),
+        (Share(key="k", text="2"), True),
+        (Share(key="k", text="2"), False),
+        (Barrier(name="b"), True),
+        (Get(key="l", rank=0), False),
+    ):
+        mine.ask("me" if isinstance(ask, Barrier) else "other", ask)
+        seen.append(mine.decisive)
+        assert (seen[-1] != seen[-2]) is decides, ask
+    mine.hear(replace(WORD, passed=("b",)))
+    assert mine.decisive != seen[-1]
+
+
 def test_the_end_of_a_generation_answers_all_who_wait_and_all_who_come() -> None:
     mine = sheet()
     mine.ask("one", Barrier(name="b"))

@@ -1,0 +1,204 @@
+"""What a training program may ask of its own launcher: barriers, small shared values, and telling how far it is.
+
+Python 3.8, nothing to install. Outside a launcher the same calls work as a gang of one.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+VALUES = 64 * 1024  # bytes, as JSON and with their keys: all that one trainer shares
+AROUND = 6  # bytes around each key and value: quotes, a colon, a comma
+NAME = 128  # characters
+FACTS = 64
+INTERVAL = 0.2
+LONG = 1000000.0  # seconds
+LATE = 5.0  # the launcher itself keeps the time; it counts as gone when it is this late
+ADVICE = "give each its own name, as f'pass-{n}'"
+
+
+class GenerationEnded(RuntimeError):
+    """This generation of the gang is over, or the launcher is gone: what was waited for will not come."""
+
+
+class Misuse(ValueError):
+    """The call itself cannot be right."""
+
+
+def rank() -> int:
+    """Return this trainer's number, from 0."""
+    return int(os.environ.get("TRAINER_ID") or 0)
+
+
+def trainers() -> int:
+    """Return how many trainers there are."""
+    return int(os.environ.get("TRAINERS") or 1)
+
+
+def resume() -> tuple[int, str | None]:
+    """Return the first pass to run and the directory of the last complete one; 0 and None at a fresh start."""
+    return int(os.environ.get("LAUNCHER_START_PASS") or 0), os.environ.get("LAUNCHER_RESUME_DIR") or None
+
+
+def barrier(name: str, timeout: float | None = None) -> None:
+    """Return once every trainer of this generation has arrived at this name, which is good for one use."""
+    _check("barrier", name)
+    _ask(timeout, ask="barrier", name=name)
+
+
+def share(key: str, value: object) -> None:
+    """Give all trainers a small value, whatever JSON can say; no secrets: it can be read on the pod network."""
+    _check("share", key)
+    _mine().keep(key, value)
+    _ask(None, ask="share", key=key, value=value)
+
+
+def get(key: str, rank: int | None = None, timeout: float | None = None) -> Any:  # noqa: ANN401  # as json.loads
+    """Wait until that trainer, or any, has shared a key; return the value, the lowest rank's where several did."""
+    _check("get", key)
+    if rank is not None and not (isinstance(rank, int) and 0 <= rank < trainers()):
+        raise Misuse(f"get({key!r}, rank={rank!r}): the ranks are 0 to {trainers() - 1}")
+    return _ask(timeout, ask="get", key=key, rank=rank)
+
+
+def progress(pass_: int | None = None, step: int | None = None, **metrics: float | str) -> None:
+    """Tell how far training is: cheap enough for every step, and nothing where no launcher is."""
+    told = {"pass": pass_, "step": step, **metrics}
+    facts = {name: _fact(name, value) for name, value in told.items() if value is not None}
+    if os.environ.get("LAUNCHER_HERE") and facts:
+        _mine().report(facts)
+
+
+def _ask(timeout: float | None, **question: Any) -> Any:  # noqa: ANN401  # as json.loads
+    if timeout is not None and not (isinstance(timeout, (int, float)) and 0 <= timeout < LONG):
+        raise Misuse(f"timeout={timeout!r}: seconds, below {LONG:.0f}, or None to wait for as long as it takes")
+    if not os.environ.get("LAUNCHER_HERE"):
+        return _mine().alone(**question)
+    import socket
+
+    try:
+        answer = _call(dict(question, timeout=timeout), None if timeout is None else timeout + LATE)
+    except OSError as error:
+        if isinstance(error, socket.timeout):  # a TimeoutError only since 3.10
+            raise TimeoutError(f"the launcher stands still: no answer {LATE:g} s after the {timeout} s") from None
+        raise GenerationEnded(f"the launcher is gone: {error}") from None
+    if "ok" in answer:
+        return answer["ok"]
+    kind, sentence = answer.popitem()
+    raise {"misuse": Misuse, "timeout": TimeoutError}.get(kind, GenerationEnded)(sentence)
+
+
+def _call(question: dict[str, Any], seconds: float | None) -> Any:  # noqa: ANN401  # as json.loads
+    import json
+    import socket
+
+    name, _, token = os.environ.get("LAUNCHER_HERE", "").rpartition(":")
+    with socket.socket(socket.AF_UNIX) as wire, wire.makefile("rb") as answers:
+        wire.setblocking(seconds is None or seconds >= LATE)  # a report does not wait in a queue before the door
+        wire.connect("\0" + name)
+        wire.sendall(json.dumps(dict(question, token=token)).encode() + b"\n", socket.MSG_NOSIGNAL)
+        wire.settimeout(seconds)
+        line = answers.readline()
+        return json.loads(line) if line.endswith(b"\n") else {"ended": "the launcher hung up"}
+
+
+def _check(call: str, name: object) -> None:
+    if not (isinstance(name, str) and 0 < len(name) <= NAME and name.isprintable()):
+        raise Misuse(f"{call}: {repr(name)[:80]} is no name: that is a printable str of 1 to {NAME} characters")
+
+
+def _fact(name: str, value: object) -> float | str:
+    _check("progress", name)
+    if isinstance(value, int) and abs(value) < 2**63:
+        return int(value)
+    if isinstance(value, str) and len(value) <= NAME and value.isprintable():
+        return value
+    try:
+        number = float("" if isinstance(value, str) else value)  # type: ignore[arg-type]  # also what numpy computes
+    except (TypeError, ValueError, OverflowError):
+        raise Misuse(f"progress: {name}={repr(value)[:80]}: a number or {NAME} printable characters") from None
+    return number if number - number == 0 else str(number)  # JSON has no word for nan and inf
+
+
+class _Mine:
+    """What one process keeps: what it reported, and its gang of one where no launcher is."""
+
+    def __init__(self) -> None:
+        import atexit
+
+        self._pid, self._rank = os.getpid(), rank()
+        self._lock = threading.RLock()  # a signal handler may report, too
+        self._facts: dict[str, float | str] = {}
+        self._sent = self._facts
+        self._due = 0.0
+        self._timed = False
+        self._shared: dict[str, str] = {}
+        self._passed: set[str] = set()
+        atexit.register(self._flush)
+
+    def report(self, facts: dict[str, float | str], by_timer: bool = False) -> None:
+        """Send all that is known, at once for a new pass or after a silence, else when the next is due."""
+        with self._lock:
+            facts = dict(self._facts, **facts)
+            if len(facts) > FACTS:
+                raise Misuse(f"progress: more than {FACTS} names; the launcher shows the last value of each")
+            self._facts, self._timed = facts, self._timed and not by_timer
+            wait = self._due - time.monotonic()
+            if wait <= 0 or facts.get("pass") != self._sent.get("pass"):
+                self._flush()
+            elif facts != self._sent and not self._timed:
+                timer = threading.Timer(wait, self.report, ({}, True))
+                timer.daemon = self._timed = True
+                try:
+                    timer.start()
+                except RuntimeError:  # no more threads, or none because Python is leaving
+                    self._timed = False
+                    self._flush()
+
+    def keep(self, key: str, value: object) -> None:
+        import json
+
+        with self._lock:
+            try:
+                shared = dict(self._shared, **{key: json.dumps(value)})
+            except (TypeError, ValueError, RecursionError) as error:
+                raise Misuse(f"share({key!r}): only what JSON can say can be shared: {error}") from None
+            if sum(len(each) + len(text) + AROUND for each, text in shared.items()) > VALUES:
+                raise Misuse(f"share({key!r}): all of one trainer's values may have {VALUES} bytes together")
+            self._shared = shared
+
+    def alone(self, ask: str, name: str = "", key: str = "", rank: int | None = None, **_: object) -> object:
+        """Answer as a launcher would its only trainer, but never wait: nobody else can come."""
+        import json
+
+        with self._lock:
+            if ask == "get" and (key not in self._shared or rank not in (None, self._rank)):
+                raise KeyError(f"{key!r} was not shared, and without a launcher nobody else can share it")
+            if ask == "barrier" and name in self._passed:
+                raise Misuse(f"barrier {name!r} was passed already in this generation: {ADVICE}")
+            self._passed.add(name)
+            return json.loads(self._shared[key]) if ask == "get" else None
+
+    def _flush(self) -> None:
+        if os.getpid() != self._pid or self._facts == self._sent:
+            return  # the first: when a forked child exits, neither the news nor the lock is its own
+        with self._lock:
+            self._due, self._sent = time.monotonic() + INTERVAL, self._facts
+            try:
+                _call({"ask": "progress", "facts": self._facts}, 0.1)
+            except OSError:
+                self._due += LATE  # a launcher that stands still or is gone; it may still read this one
+
+
+_KEPT: dict[int, _Mine] = {}
+
+
+def _mine() -> _Mine:
+    """Return what this process keeps: a forked child has a lock and a state of its own."""
+    return _KEPT.get(os.getpid()) or _KEPT.setdefault(os.getpid(), _Mine())
