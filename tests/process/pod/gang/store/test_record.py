@@ -80,7 +80,6 @@ RACE = """
 import json, multiprocessing, sys
 from pathlib import Path
 from tests.support.keeping import generation, no_links, record_in
-from launcher.pod.gang.protocol.messages import Verdict
 from launcher.pod.outcome import Outcome
 import os
 
@@ -125,7 +124,6 @@ KILLS = """
 import sys
 from pathlib import Path
 from tests.support.keeping import generation, killed_at, record_in
-from launcher.pod.gang.protocol.messages import Verdict
 from launcher.pod.outcome import Outcome
 
 top, what = Path(sys.argv[1]), sys.argv[2]
