@@ -57,6 +57,7 @@ def live(settings: Settings, inbox: Inbox, story: Story) -> Outcome:
     from launcher.pod.gang.membership import Membership
     from launcher.pod.programs import v1_check  # from here on it is a job: a plain init pays for none of this
 
+    story.for_job(settings)
     if settings.runtime is Runtime.V1:
         v1_check.check(os.environ)
     if settings.job_path or settings.config_dir:
@@ -80,7 +81,7 @@ def generation(settings: Settings, inbox: Inbox, story: Story, gang: Membership)
 
     with story.phase("joining"):
         roster = gang.meet()
-    story.rank = roster.rank
+    story.met(roster)
     with story.phase("staging"):
         gang.stage(partial(stage, settings, roster))
         workdir.write_identity(settings, roster, story.tell)

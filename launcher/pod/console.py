@@ -1,8 +1,9 @@
-"""How a pod's life is told while it is lived, and how it ends: events, seconds in each phase, the last words."""
+"""What a pod writes about itself: its events on stderr, the seconds of each phase, and its last message."""
 
 from __future__ import annotations
 
 import os
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -10,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from launcher.pod.log import Tell, teller
+from launcher.pod.log import Log, Tell
 from launcher.pod.outcome import Outcome
 from launcher.pod.output.sink import Sink
 from launcher.pod.output.standard import Stream, same
@@ -28,10 +29,10 @@ LAST_WORDS = 1.0
 
 
 class Story:
-    """One life, told on stderr, with the children's output on stdout."""
+    """One pod's events on stderr, with the children's output on stdout."""
 
     def __init__(self, termination_log: Path = TERMINATION_LOG) -> None:
-        """Begin; nothing is opened or started before there is something to tell."""
+        """Open and start nothing before there is something to write."""
         self.rank: int | None = None
         self._termination_log = termination_log
         self._seconds: dict[str, float] = {}
@@ -49,9 +50,23 @@ class Story:
         return self.out if same(1, 2) else Sink(Stream(2), name="stderr")
 
     @cached_property
+    def _log(self) -> Log:
+        return Log(self._err.put_now, terminal=os.isatty(2))
+
+    @property
     def tell(self) -> Tell:
-        """Tell one event."""
-        return teller(self._err.put_now, terminal=os.isatty(2))
+        """What writes one event to stderr."""
+        return self._log.tell
+
+    def for_job(self, settings: Settings) -> None:
+        """Name the job and this pod in every event from now on."""
+        self._log.bind(job=settings.job, pod=socket.gethostname())
+
+    def met(self, roster: Roster) -> None:
+        """Name this pod's rank, too, and the pod as its peers call it."""
+        self.rank = roster.rank
+        known = roster.me.name not in ("", roster.me.address)
+        self._log.bind(rank=roster.rank, **({"pod": roster.me.name} if known else {}))
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -63,12 +78,12 @@ class Story:
             self._seconds[name] = round(self._seconds.get(name, 0.0) + time.monotonic() - begun, 3)
 
     def started(self, name: str, pid: int, pump: Pump) -> None:
-        """Remember a child that runs from now on."""
+        """Remember a child, for the metrics."""
         self._children[name] = (pid, pump)
 
     def facts(self) -> Facts:
-        """Return what is measured here: for the metrics, asked on another thread."""
-        from launcher.pod.gang.status.metrics import Facts  # a plain init, which also has a story, has no gang
+        """Return what the metrics show of this pod; any thread may ask."""
+        from launcher.pod.gang.status.metrics import Facts  # a plain init needs no gang
 
         children = dict(self._children)
         return Facts(
@@ -78,11 +93,11 @@ class Story:
         )
 
     def starting(self, settings: Settings, roster: Roster, plan: Plan) -> None:
-        """Tell what is about to be trained, where, and as whom."""
+        """Write which programs are about to start, where, and as whom."""
         own = "pserver_id" if roster.role is Role.PSERVER else "trainer_id"
         self.tell(
             "training_starting",
-            job=str(settings.job_dir or settings.job),
+            directory=settings.job_dir and str(settings.job_dir),
             num_gradient_servers=len(roster.trainers),
             **{own: roster.rank},
             version=str(settings.runtime),
@@ -90,7 +105,7 @@ class Story:
         )
 
     def of_init(self, cause: Cause) -> Outcome:
-        """Return a plain init's outcome; it is not told, since the command's own words are enough."""
+        """Return a plain init's outcome; nothing is written where the command ran and wrote its own lines."""
         self._quiet = not cause.unstarted
         return cause.outcome
 

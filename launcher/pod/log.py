@@ -1,33 +1,89 @@
-"""The launcher's own words: constant snake_case events with facts, JSON where nobody sits before a terminal."""
+"""The launcher's own lines on stderr: an event, its level and its facts, as JSON where stderr is no terminal.
+
+What is the same in all lines (the job, the pod, its rank) is bound once and stands in each.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from launcher.pod.outcome import Code
+
+if TYPE_CHECKING:
+    import structlog
 
 Tell = Callable[..., None]
 
+BOUND = ("job", "pod", "rank")
+ENDS = frozenset({"launcher_finished", "verdict"})
+TROUBLE = frozenset(
+    {
+        "events_file_incomplete",
+        "events_file_trouble",
+        "generation_ended",
+        "identity_file_not_written",
+        "log_file_incomplete",
+        "log_file_not_closed",
+        "log_file_trouble",
+        "record_trouble",
+        "status_ignored",
+        "status_not_served",
+        "stdout_unfinished",
+    }
+)
+BUGS = frozenset({"statuses_trouble"})
 
-def teller(put: Callable[[bytes], None], *, terminal: bool) -> Tell:
-    """Return the function that tells an event; `put` takes the finished lines and must not block."""
-    import structlog  # costs 30 ms, which a plain init does not need
 
-    class Lines:
-        def msg(self, text: str) -> None:
-            put(text.encode(errors="backslashreplace") + b"\n")
+def level(event: str, facts: Mapping[str, object]) -> str:
+    """Return info for news, warning for trouble, also of a run that failed, and error for a bug."""
+    code = facts.get("code") if event in ENDS else 0
+    if event in BUGS or code == Code.BUG:
+        return "error"
+    return "warning" if event in TROUBLE or code else "info"
 
-        info = msg
 
-    colours = terminal and not os.environ.get("NO_COLOR")
-    last = structlog.dev.ConsoleRenderer(colors=colours) if terminal else structlog.processors.JSONRenderer()
-    stamp = structlog.processors.TimeStamper(fmt="iso", utc=True)
-    processors: list[structlog.typing.Processor] = [stamp, _in_reading_order, last]
-    log = structlog.wrap_logger(Lines(), processors=processors, wrapper_class=structlog.BoundLogger)
+class Log:
+    """Where events are told, from any thread."""
 
-    def tell(event: str, **facts: object) -> None:
-        log.info(event, **facts)
+    def __init__(self, put: Callable[[bytes], None], *, terminal: bool) -> None:
+        """Take what writes a finished line; it must not block."""
+        self._put = put
+        self._terminal = terminal
+        self._bound: dict[str, object] = {}
 
-    return tell
+    def bind(self, **facts: object) -> None:
+        """Have these facts in every line from now on."""
+        self._bound = {**self._bound, **facts}
+
+    def tell(self, event: str, **facts: object) -> None:
+        """Write one event."""
+        getattr(self._lines.bind(**self._bound), level(event, facts))(event, **facts)
+
+    @cached_property
+    def _lines(self) -> structlog.BoundLogger:
+        import structlog  # 9 ms and 4 MB more, which a plain init does not need
+
+        put = self._put
+
+        class Lines:
+            def info(self, text: str) -> None:
+                put(text.encode(errors="backslashreplace") + b"\n")
+
+            warning = error = info
+
+        colours = self._terminal and not os.environ.get("NO_COLOR")
+        last = (
+            structlog.dev.ConsoleRenderer(colors=colours) if self._terminal else structlog.processors.JSONRenderer()
+        )
+        stamp = structlog.processors.TimeStamper(fmt="iso", utc=True)
+        processors: list[structlog.typing.Processor] = [stamp, _in_reading_order, last]
+        lines: structlog.BoundLogger = structlog.wrap_logger(
+            Lines(), processors=processors, wrapper_class=structlog.BoundLogger
+        )
+        return lines
 
 
 class TroubleTold:
@@ -54,5 +110,7 @@ class TroubleTold:
         return True
 
 
-def _in_reading_order(_log: object, _method: str, facts: MutableMapping[str, object]) -> dict[str, object]:
-    return {"timestamp": facts.pop("timestamp"), "event": facts.pop("event"), **facts}
+def _in_reading_order(_log: object, method: str, facts: MutableMapping[str, object]) -> dict[str, object]:
+    first = {"timestamp": facts.pop("timestamp"), "event": facts.pop("event"), "level": method}
+    bound = {name: facts.pop(name) for name in BOUND if name in facts}
+    return first | dict(facts) | bound

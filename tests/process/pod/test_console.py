@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import socket
 import subprocess
 import sys
 import time
@@ -42,9 +43,22 @@ def test_the_last_line_tells_reason_code_rank_and_the_seconds_of_each_phase(job:
     last = json.loads(life.err().splitlines()[-1])
     seconds = last.pop("seconds")
     assert last.pop("timestamp")
+    assert (last.pop("level"), last.pop("job"), last.pop("pod")) == ("warning", "job", socket.gethostname())
     assert last == {"event": "launcher_finished", "reason": "trainer 0 exited with 3", "code": 3, "rank": 0}
     assert list(seconds) == ["joining", "staging", "assembling", "training"]
     assert 0 < sum(seconds.values()) < lived
+
+
+def test_every_line_names_the_job_and_the_pod_and_once_the_peers_are_known_the_rank(job: Job) -> None:
+    life = job.start("pass")
+    assert life.end() == 0
+    told = events(life)
+    assert {(each["job"], each["pod"]) for each in told} == {("job", socket.gethostname())}
+    known = [each["event"] for each in told].index("roster_complete")
+    assert {each["rank"] for each in told[known:]} == {0}
+    assert {each["level"] for each in told} == {"info"}
+    (starting,) = events(life, "training_starting")
+    assert starting["directory"] == str(job.volume / "job")
 
 
 @pytest.mark.parametrize(

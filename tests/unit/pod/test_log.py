@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launcher.pod.log import teller
+from launcher.pod import log
+from launcher.pod.log import Log, level
 from launcher.pod.settings.masking import masked
 
 NAMES = (
@@ -30,9 +32,12 @@ NAMES = (
 )
 
 
-def told(event: str, *, terminal: bool = False, **facts: object) -> str:
+def told(event: str, *, terminal: bool = False, bound: dict[str, object] | None = None, **facts: object) -> str:
     out: list[bytes] = []
-    teller(out.append, terminal=terminal)(event, **facts)
+    mine = Log(out.append, terminal=terminal)
+    for name, fact in (bound or {}).items():
+        mine.bind(**{name: fact})
+    mine.tell(event, **facts)
     (line,) = out
     return line.decode()
 
@@ -41,9 +46,50 @@ def test_an_event_is_one_line_of_json_time_first_then_its_name_then_its_facts() 
     line = told("child_exited", child="trainer 0", code=3)
     assert line.endswith("}\n")
     facts = json.loads(line)
-    assert list(facts) == ["timestamp", "event", "child", "code"]
+    assert list(facts) == ["timestamp", "event", "level", "child", "code"]
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z", facts["timestamp"])
     assert (facts["event"], facts["child"], facts["code"]) == ("child_exited", "trainer 0", 3)
+
+
+def test_what_is_bound_stands_last_in_every_line_unless_the_event_says_it_itself() -> None:
+    bound: dict[str, object] = {"job": "j", "rank": 0, "pod": "p"}
+    facts = json.loads(told("staged", bound=bound, bytes=7))
+    assert list(facts) == ["timestamp", "event", "level", "bytes", "job", "pod", "rank"]
+    assert facts["job"] == "j"
+    assert json.loads(told("roster_complete", bound=bound, rank=2))["rank"] == 2
+    line = told("staged", terminal=True, bound=bound, bytes=7)
+    assert all(fact in re.sub(r"\x1b\[\d*m", "", line) for fact in ("info", "bytes=7", "job=j", "pod=p", "rank=0"))
+
+
+@pytest.mark.parametrize(
+    ("event", "code", "expected"),
+    [
+        ("child_exited", 70, "info"),
+        ("staging", None, "info"),
+        ("record_back", None, "info"),
+        ("record_trouble", None, "warning"),
+        ("log_file_incomplete", None, "warning"),
+        ("stdout_unfinished", None, "warning"),
+        ("status_ignored", None, "warning"),
+        ("generation_ended", None, "warning"),
+        ("launcher_finished", 0, "info"),
+        ("launcher_finished", 3, "warning"),
+        ("verdict", 76, "warning"),
+        ("verdict", 70, "error"),
+        ("launcher_finished", 70, "error"),
+        ("statuses_trouble", None, "error"),
+    ],
+)
+def test_news_is_info_trouble_a_warning_and_a_bug_an_error(event: str, code: int | None, expected: str) -> None:
+    assert level(event, {"code": code}) == json.loads(told(event, code=code))["level"] == expected
+    assert expected in told(event, terminal=True, code=code)
+
+
+def test_every_event_whose_name_says_trouble_has_that_level() -> None:
+    code = "".join(path.read_text() for path in Path(log.__file__).parent.rglob("*.py"))
+    names = set(re.findall(r"tell\(\s*\"([a-z_]+)\"", code))
+    bad = {name for name in names if re.search(r"trouble|incomplete|unfinished|ignored|_not_", name)}
+    assert bad <= log.TROUBLE | log.BUGS <= names
 
 
 @pytest.mark.parametrize("fact", ["two\nlines", "\udcff", "界", object, b"\xff", "\0\x1b[31m"])
