@@ -53,6 +53,8 @@ def test_the_table_of_events_is_the_codes() -> None:
     table = rows(ROOT / "docs/contracts.md", "| event | when |")
     code = "".join(path.read_text() for path in ROOT.glob("launcher/pod/**/*.py"))
     told = set(re.findall(r"tell\(\s*\"([a-z_]+)\"", code))
+    for pair in re.findall(r"TroubleTold\([\w.]+, \"([a-z_]+)\", \"([a-z_]+)\"", code):
+        told.update(pair)
     assert {name.strip("`") for name, _ in table} == told
 
 

@@ -151,7 +151,7 @@ class Statuses:
             self._trouble(self._loop, {"message": "a task ended", "exception": error})
 
     async def _answer(self, asked: Asked) -> Reply:
-        own, heard = self._publisher.said.status, self._peers.snapshot()
+        own, heard = self._publisher.now, self._peers.snapshot()
         match asked.path:
             case "/status":
                 return await self._publisher.answer(asked)

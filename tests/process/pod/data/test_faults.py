@@ -276,7 +276,7 @@ def test_data_that_is_a_mount_is_refused_with_the_remedy(volume: Volume, kind: s
     with mounted(name, source, volume.data, options), pytest.raises(ShardError) as caught:
         volume.stage()
     assert f"{volume.data} is a mount" in str(caught.value)
-    assert f"mounted at the working directory, {volume.work}" in str(caught.value)
+    assert f"mount the volume at the working directory, {volume.work}" in str(caught.value)
 
 
 DRIVER = """
