@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, MutableMapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from launcher.pod.outcome import Code
+from launcher.contract import Code
 
 if TYPE_CHECKING:
     import structlog
