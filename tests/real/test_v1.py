@@ -119,7 +119,7 @@ def test_alone_it_trains_goes_on_and_says_what_is_wrong(paddle_python: Path, tmp
     shutil.rmtree(here / "data")
     refused(paddle_python, here, 65, r"ratings.py:\d+: data\(\): BadData: data holds no ratings", *saving)
     (here / "trainer_config.py").write_text("def network(session, data): pass\n")
-    refused(paddle_python, here, 78, "trainer_config.py: there is no function train", *saving)
+    refused(paddle_python, here, 78, "trainer_config.py: the function train is missing", *saving)
 
 
 @contextmanager
