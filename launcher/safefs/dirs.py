@@ -46,7 +46,7 @@ class Dir:
 
     def naming(self, name: str = "", where_absent: str = "") -> naming:
         """Name what the system refuses: the directory, or a name in it."""
-        return naming(self.path_of(name) if name else self.path, self.refusal, where_absent)
+        return naming(self.path, self.refusal, where_absent, name)
 
     def refused(self, name: str, why: str) -> Exception:
         """Return the room's error for a name in it that is not as it should be."""
@@ -197,12 +197,17 @@ class _Held:
 
 def opened(at: Dir, name: str, flags: int = FILE, *, mode: int = 0o600) -> _Held:
     """Open a regular file for the body; anything else of this name is refused."""
-    return _Held(open_regular(at, name, flags, mode=mode), at.naming(name))
+    named = at.naming(name)
+    return _Held(_open_regular(at, name, flags, mode, named), named)
 
 
 def open_regular(at: Dir, name: str, flags: int = FILE, *, mode: int = 0o600) -> int:
     """Return the descriptor of a regular file; anything else of this name is refused."""
-    with at.naming(name):
+    return _open_regular(at, name, flags, mode, at.naming(name))
+
+
+def _open_regular(at: Dir, name: str, flags: int, mode: int, named: naming) -> int:
+    with named:
         fd = os.open(name, flags, mode, dir_fd=at.fd)
         found = os.fstat(fd).st_mode
     if not stat.S_ISREG(found):

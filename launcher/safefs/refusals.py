@@ -53,21 +53,22 @@ PLAIN = Refusal()
 
 
 class naming:  # noqa: N801  # used as a verb: `with naming(path): ...`
-    """Turns what the system refuses in its body into a sentence about this path.
+    """Turns what the system refuses in its body into a sentence about a path, or a name below it.
 
     A class, since a generator costs four times as much, a dozen times for each file.
     """
 
-    __slots__ = ("_path", "_refusal", "_where_absent")
+    __slots__ = ("_name", "_path", "_refusal", "_where_absent")
 
-    def __init__(self, path: str, refusal: Refusal = PLAIN, where_absent: str = "") -> None:
-        self._path, self._refusal, self._where_absent = path, refusal, where_absent
+    def __init__(self, path: str, refusal: Refusal = PLAIN, where_absent: str = "", name: str = "") -> None:
+        self._path, self._name, self._refusal, self._where_absent = path, name, refusal, where_absent
 
     def __enter__(self) -> None: ...
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         if isinstance(error, OSError) and not isinstance(error, self._refusal.error):
-            raise self._refusal.of(self._path, error, self._where_absent) from error
+            path = "/".join(filter(None, (self._path, self._name)))
+            raise self._refusal.of(path, error, self._where_absent) from error
 
 
 def is_absent(error: BaseException) -> bool:

@@ -6,6 +6,7 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import partial
 
 import pytest
@@ -111,3 +112,35 @@ def test_who_stops_asking_waits_for_what_was_begun() -> None:
             if number == 50:
                 break
     assert works.begun == works.ended < 1000
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_a_directory_that_is_left_is_closed_when_all_that_was_begun_in_it_is_done(threads: int) -> None:
+    works, closed = Works(0.002), []
+
+    def asking() -> Iterator[Callable[[], int] | ExitStack]:
+        for directory in range(100):
+            yield from works.asked_for(3)
+            left = ExitStack()
+            left.callback(lambda number=directory: closed.append((number, works.ended)))  # type: ignore[misc]
+            yield left
+
+    with Workers(threads, flying=512, borrowing=True) as workers:
+        assert list(workers.each(asking())) == [0, 1, 2] * 100
+    assert [number for number, _ in closed] == list(range(100))
+    assert all(ended >= 3 * (number + 1) for number, ended in closed)
+
+
+def test_with_borrowed_descriptors_a_failure_drops_what_is_not_begun_and_waits_for_the_rest() -> None:
+    works, left, closed = Works(0.05), ExitStack(), []
+    left.callback(lambda: closed.append(works.begun == works.ended))
+
+    def asking() -> Iterator[Callable[[], int] | ExitStack]:
+        yield partial(int, "no number")
+        yield from works.asked_for(100)
+        yield left
+
+    with Workers(4, flying=512, borrowing=True) as workers, pytest.raises(ValueError, match="no number"):
+        list(workers.each(asking()))
+    assert works.begun < 100
+    assert closed == [True]
