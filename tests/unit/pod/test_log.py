@@ -88,6 +88,7 @@ def test_news_is_info_trouble_a_warning_and_a_bug_an_error(event: str, code: int
 def test_every_event_whose_name_says_trouble_has_that_level() -> None:
     code = "".join(path.read_text() for path in Path(log.__file__).parent.rglob("*.py"))
     names = set(re.findall(r"tell\(\s*\"([a-z_]+)\"", code))
+    names.update(*re.findall(r"TroubleTold\([\w.]+, \"([a-z_]+)\", \"([a-z_]+)\"", code))
     bad = {name for name in names if re.search(r"trouble|incomplete|unfinished|ignored|_not_", name)}
     assert bad <= log.TROUBLE | log.BUGS <= names
 

@@ -83,17 +83,21 @@ class Board:
         self.end("the launcher is leaving")
         self._door.close()
 
-    def knows(self, token: bytes) -> bool:
-        """Return whether it is this generation's token."""
-        return hmac.compare_digest(token, self._token.encode())
-
     def asked(self, caller: Caller, ask: Ask) -> None:
-        """Take a question from the door."""
+        """Take a question from the door; with another generation's token, or none, it is a PermissionError."""
 
         def change() -> Answers:
-            if self.knows(caller.token):
-                return self._sheet.ask(caller, ask)
-            return {caller: {"ended": "the generation ended"}}  # another has begun since the question came in
+            self._check(caller)
+            return self._sheet.ask(caller, ask)
+
+        self._turn(change)
+
+    def refuse(self, caller: Caller, why: str) -> None:
+        """Answer one who cannot be heard now, if it has the token."""
+
+        def change() -> Answers:
+            self._check(caller)
+            return {caller: {"misuse": why}}
 
         self._turn(change)
 
@@ -104,6 +108,10 @@ class Board:
     def gone(self, caller: Caller) -> None:
         """Hear that a caller has hung up, answered or not."""
         self._turn(lambda: self._sheet.gone(caller))
+
+    def _check(self, caller: Caller) -> None:
+        if not hmac.compare_digest(caller.token, self._token.encode()):
+            raise PermissionError
 
     def _turn(self, change: Callable[[], Answers]) -> None:
         """Change the session, then answer, and call for what is decided by it, with nothing held."""

@@ -94,13 +94,13 @@ class Caller:
 
 
 class Desk(Protocol):
-    """Who answers."""
-
-    def knows(self, token: bytes) -> bool:
-        """Return whether it is the token of now."""
+    """Who answers; a token that is not this generation's is a PermissionError."""
 
     def asked(self, caller: Caller, ask: Ask) -> None:
         """Take a question."""
+
+    def refuse(self, caller: Caller, why: str) -> None:
+        """Answer that the question cannot be taken."""
 
     def late(self, caller: Caller) -> None:
         """Hear that a caller's time is up."""
@@ -120,7 +120,7 @@ class Door:
         self._closed = threading.Event()
         self._poll = select.poll()
         self._callers: dict[int, Caller] = {}  # by descriptor, in the order in which they came
-        self._shut_until = 0.0
+        self._shut_until: float | None = None
 
     def open(self) -> None:
         """Listen, and attend to all callers on a thread."""
@@ -136,10 +136,9 @@ class Door:
 
     def _attend(self) -> None:
         listening = self._listening.fileno()
+        self._poll.register(listening, select.POLLIN)
         while not self._closed.is_set():
-            now = time.monotonic()
-            self._poll.register(listening, 0 if now < self._shut_until else select.POLLIN)
-            for descriptor, _ in self._poll.poll(self._milliseconds(now)):
+            for descriptor, _ in self._poll.poll(self._milliseconds()):
                 if descriptor == listening:
                     self._let_in()
                 elif caller := self._callers.get(descriptor):
@@ -149,24 +148,29 @@ class Door:
             self._drop(caller)
         self._listening.close()
 
-    def _milliseconds(self, now: float) -> float | None:
+    def _milliseconds(self) -> float | None:
         """Return for how long nothing needs to be done unless somebody says something."""
         times = [caller.until for caller in self._callers.values() if caller.until is not None]
-        if now < self._shut_until:
+        if self._shut_until is not None:
             times.append(self._shut_until)
-        return max(0.0, min(times) - now) * 1000 + 1 if times else None
+        return max(0.0, min(times) - time.monotonic()) * 1000 + 1 if times else None
+
+    def _shut(self, until: float | None) -> None:
+        """Let nobody in until then, or open again."""
+        self._shut_until = until
+        self._poll.modify(self._listening, select.POLLIN if until is None else 0)
 
     def _let_in(self) -> None:
         newcomers = [caller for caller in self._callers.values() if not caller.known]
         if len(newcomers) >= NEWCOMERS:
-            self._shut_until = newcomers[0].since + ROOM
-            if time.monotonic() < self._shut_until:
+            if time.monotonic() < newcomers[0].since + ROOM:
+                self._shut(newcomers[0].since + ROOM)
                 return
             self._drop(newcomers[0])
         try:
             connection, _ = self._listening.accept()
         except OSError:  # closed, or out of descriptors
-            self._shut_until = time.monotonic() + SHORTAGE
+            self._shut(time.monotonic() + SHORTAGE)
             return
         if _user_of(connection) != os.geteuid():
             connection.close()
@@ -181,7 +185,7 @@ class Door:
             line = caller.line(self._hello)
             if line is not None:
                 self._take(caller, line)
-        except OSError:  # it has left, or was killed in the middle
+        except OSError:  # it has left, was killed in the middle, or is a stranger
             self._drop(caller)
         except Exception:  # a bug, which must not end the thread of all
             traceback.print_exc()
@@ -189,18 +193,19 @@ class Door:
 
     def _take(self, caller: Caller, line: bytes) -> None:
         said = understood(line)
-        if said is None or not self._desk.knows(said[0]):
-            self._drop(caller)
-            return
+        if said is None:
+            raise PermissionError
         token, ask = said
-        waiting = sum(each.asking for each in self._callers.values())
+        many = len(self._callers) > ASKING and sum(each.asking for each in self._callers.values()) >= ASKING
         caller.asks(token, getattr(ask, "timeout", None))
-        self._shut_until = 0.0  # there may be a newcomer less
-        if waiting < ASKING:
-            self._desk.asked(caller, ask)
+        if many:
+            self._desk.refuse(caller, f"{ASKING} threads and processes of this trainer are waiting here already")
         else:
-            caller.answer({"misuse": f"{ASKING} threads and processes of this trainer are waiting here already"})
-        self._make_room()
+            self._desk.asked(caller, ask)
+        if self._shut_until is not None:  # there may be a newcomer less
+            self._shut(None)
+        if len(self._callers) > SILENT:
+            self._make_room()
 
     def _make_room(self) -> None:
         silent = [caller for caller in self._callers.values() if caller.known and not caller.asking]
@@ -209,6 +214,8 @@ class Door:
 
     def _look_at_the_clock(self) -> None:
         now = time.monotonic()
+        if self._shut_until is not None and now >= self._shut_until:
+            self._shut(None)
         for caller in [each for each in self._callers.values() if each.until is not None and now >= each.until]:
             caller.until = None
             if caller.asking:
