@@ -5,6 +5,7 @@ Run as a program (`python -m tests.support.statuses ADDRESS PORT BOOT`), one of 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 import socket
@@ -59,6 +60,18 @@ class Pod:
         return [facts["why"] for name, facts in self.told if name == "status_ignored" and facts["peer"] == address]
 
 
+def stop(statuses: Statuses) -> None:
+    """End a launcher's statuses, as the end of its process does."""
+    loop = statuses._loop
+    loop.call_soon_threadsafe(loop.stop)
+    statuses._thread.join()
+    open_still: list[asyncio.Server | socket.socket] = [*statuses._servers, *statuses._listeners]
+    for each in open_still:
+        each.close()
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:  # which ends what is left in it
+        runner.get_loop()
+
+
 @dataclass
 class Ground:
     """Addresses 127.a.b.*, and one port that is free on them."""
@@ -107,7 +120,7 @@ class Ground:
 
     def leave(self, pod: Pod) -> None:
         self.pods.remove(pod)
-        pod.statuses.stop()
+        stop(pod.statuses)
 
     @contextmanager
     def process(self, number: int, boot: str = "b0") -> Iterator[subprocess.Popen[bytes]]:
@@ -129,7 +142,7 @@ def ground() -> Iterator[Ground]:
         yield made
     finally:
         for pod in made.pods:
-            pod.statuses.stop()
+            stop(pod.statuses)
         trouble = [facts for pod in made.pods for name, facts in pod.told if name == "statuses_trouble"]
         assert not trouble, trouble
 

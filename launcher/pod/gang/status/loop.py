@@ -11,7 +11,6 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from concurrent.futures import CancelledError
 from contextlib import suppress
 from functools import partial
 
@@ -63,9 +62,9 @@ class Statuses:
         self._pollers: dict[str, asyncio.Task[None]] = {}
         self._loop = asyncio.new_event_loop()
         self._loop.set_exception_handler(self._trouble)
-        self._over = asyncio.Event()
         self._thread = threading.Thread(target=self._run, name="statuses", daemon=True)
         self._listeners: tuple[socket.socket, ...] = ()
+        self._servers: list[asyncio.Server] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._troubles: set[str] = set()
 
@@ -103,33 +102,26 @@ class Statuses:
         reading = self._publisher.heard_out(until)
         try:
             asyncio.run_coroutine_threadsafe(reading, self._loop).result(seconds + 1)
-        except RuntimeError:  # the loop was stopped
+        except RuntimeError:  # there is no loop, where the port could not be bound
             reading.close()
-        except (CancelledError, TimeoutError):  # it is being stopped; it does not come to it
+        except TimeoutError:
             pass
 
-    def stop(self) -> None:
-        """End the thread, and close everything."""
-        self._call(self._over.set)
-        self._thread.join()
-
     def _call(self, what: Callable[[], object]) -> None:
-        with suppress(RuntimeError):  # the loop was stopped
+        with suppress(RuntimeError):  # there is no loop, where the port could not be bound
             self._loop.call_soon_threadsafe(what)
 
     def _run(self) -> None:
-        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
-            runner.run(self._live())
+        """Serve until the process ends."""
+        self._do(self._serve())
+        self._loop.run_forever()
 
-    async def _live(self) -> None:
+    async def _serve(self) -> None:
         def meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             self._do(self._server.meet(reader, writer))
 
         begin = partial(asyncio.start_server, meet, limit=RECEIVING, backlog=BACKLOG)
-        servers = [await begin(sock=each) for each in self._listeners]
-        await self._over.wait()
-        for server in servers:
-            server.close()
+        self._servers = [await begin(sock=each) for each in self._listeners]
 
     def _poll(self, wanted: frozenset[str]) -> None:
         for address in self._pollers.keys() - wanted:

@@ -41,7 +41,6 @@ class Recorder:
         self._answered: Generation | None = None
         self._asked = True
         self._since: float | None = None  # when the thread began what it is at
-        self._over = False
         self._alone = record is None
         if record:
             threading.Thread(target=self._serve, args=(record,), name="record", daemon=True).start()
@@ -78,12 +77,6 @@ class Recorder:
             if self._since is not None and self._clock() - self._since > self._patience:
                 self._learn(trouble="the volume with the gang's record does not answer")
 
-    def close(self) -> None:
-        """Let the thread end once it has done what it is at; wishes that are not begun are dropped."""
-        with self._changed:
-            self._over = True
-            self._changed.notify_all()
-
     def _ask(self) -> None:
         self._asked = True
         self._changed.notify_all()
@@ -91,9 +84,7 @@ class Recorder:
     def _serve(self, record: Record) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._asked or self._over)
-                if self._over:
-                    return
+                self._changed.wait_for(lambda: self._asked)
                 self._asked = False
                 self._since = self._clock()
                 generation, verdict = self._generation, self._verdict

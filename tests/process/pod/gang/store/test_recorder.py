@@ -268,7 +268,6 @@ def test_a_generation_that_stands_though_now_could_not_be_written_counts_as_made
         until(lambda: "Read-only file system" in records.facts.trouble)
         assert records.facts.made == 1
         assert records.facts.highest == 1
-        records.close()
 
 
 def test_a_torn_record_is_told_and_the_thread_goes_on(tmp_path: Path, told: Told, nudges: Nudges) -> None:
@@ -285,16 +284,6 @@ def test_a_torn_record_is_told_and_the_thread_goes_on(tmp_path: Path, told: Told
     records.look()  # one is enough: it reads, makes, and reads again
     until(lambda: records.facts.made == 2 and not records.facts.trouble)
     assert record_in(tmp_path).latest() == generation(2)
-
-
-def test_its_thread_ends_with_it(tmp_path: Path, told: Told, nudges: Nudges) -> None:
-    before = set(threading.enumerate())
-    records = Recorder(record_in(tmp_path), nudges, told)
-    (thread,) = set(threading.enumerate()) - before
-    until(lambda: records.facts.known)
-    records.close()
-    thread.join(10)
-    assert not thread.is_alive()
 
 
 def test_a_bug_does_not_end_the_thread(tmp_path: Path, told: Told, nudges: Nudges) -> None:
