@@ -1,4 +1,4 @@
-"""What a training program may ask of its own launcher: barriers, small shared values, and telling how far it is.
+"""What a training program can ask its launcher for: barriers, small shared values, and progress reports.
 
 Python 3.8, nothing to install. Outside a launcher the same calls work as a gang of one.
 """
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import socket
     from typing import Any
 
-VALUES = 64 * 1024  # bytes, as JSON and with their keys: all that one trainer shares
+VALUES = 64 * 1024  # bytes of all that one trainer shares, as JSON and with the keys
 AROUND = 6  # bytes around each key and value: quotes, a colon, a comma
 NAME = 128  # characters
 FACTS = 64
@@ -25,11 +25,11 @@ ADVICE = "give each its own name, as f'pass-{n}'"
 
 
 class GenerationEnded(RuntimeError):
-    """This generation of the gang is over, or the launcher is gone: what was waited for will not come."""
+    """This generation of the gang has ended, or the launcher is gone: end the program, too."""
 
 
 class Misuse(ValueError):
-    """The call itself cannot be right."""
+    """The call is wrong; the message says what to do."""
 
 
 def rank() -> int:
@@ -54,14 +54,14 @@ def barrier(name: str, timeout: float | None = None) -> None:
 
 
 def share(key: str, value: object) -> None:
-    """Give all trainers a small value, whatever JSON can say; no secrets: it can be read on the pod network."""
+    """Give all trainers a small value that JSON can hold; no secrets: everyone on the pod network can read it."""
     _check("share", key)
     _mine().keep(key, value)
     _ask(None, ask="share", key=key, value=value)
 
 
 def get(key: str, rank: int | None = None, timeout: float | None = None) -> Any:  # noqa: ANN401  # as json.loads
-    """Wait until that trainer, or any, has shared a key; return the value, the lowest rank's where several did."""
+    """Return the value that a trainer has shared, of the lowest rank if none is given; wait until there is one."""
     _check("get", key)
     if rank is not None and not (isinstance(rank, int) and 0 <= rank < trainers()):
         raise Misuse(f"get({key!r}, rank={rank!r}): the ranks are 0 to {trainers() - 1}")
@@ -69,7 +69,7 @@ def get(key: str, rank: int | None = None, timeout: float | None = None) -> Any:
 
 
 def progress(pass_: int | None = None, step: int | None = None, **metrics: float | str) -> None:
-    """Tell how far training is: cheap enough for every step, and nothing where no launcher is."""
+    """Report how far training is: cheap enough for every step, and without effect where there is no launcher."""
     told = {"pass": pass_, "step": step, **metrics}
     facts = {name: _fact(name, value) for name, value in told.items() if value is not None}
     if os.environ.get("LAUNCHER_HERE") and facts:
@@ -78,7 +78,7 @@ def progress(pass_: int | None = None, step: int | None = None, **metrics: float
 
 def _ask(timeout: float | None, **question: Any) -> Any:  # noqa: ANN401  # as json.loads
     if timeout is not None and not (isinstance(timeout, (int, float)) and 0 <= timeout < LONG):
-        raise Misuse(f"timeout={timeout!r}: seconds, below {LONG:.0f}, or None to wait for as long as it takes")
+        raise Misuse(f"timeout={timeout!r}: expected seconds, below {LONG:.0f}, or None for no limit")
     if not os.environ.get("LAUNCHER_HERE"):
         return _mine().alone(**question)
     import socket
@@ -87,7 +87,9 @@ def _ask(timeout: float | None, **question: Any) -> Any:  # noqa: ANN401  # as j
         answer = _call(dict(question, timeout=timeout), None if timeout is None else timeout + LATE)
     except OSError as error:
         if isinstance(error, socket.timeout):  # a TimeoutError only since 3.10
-            raise TimeoutError(f"the launcher stands still: no answer {LATE:g} s after the {timeout} s") from None
+            raise TimeoutError(
+                f"the launcher does not respond: no answer {LATE:g} s after the timeout of {timeout} s"
+            ) from None
         raise GenerationEnded(f"the launcher is gone: {error}") from None
     if "ok" in answer:
         return answer["ok"]
@@ -101,12 +103,12 @@ def _call(question: dict[str, Any], seconds: float | None) -> Any:  # noqa: ANN4
     name, _, token = os.environ.get("LAUNCHER_HERE", "").rpartition(":")
     line = json.dumps(dict(question, token=token)).encode() + b"\n"
     answer = _mine().wires.ask(name, line, seconds)
-    return json.loads(answer) if answer else {"ended": "the launcher hung up"}
+    return json.loads(answer) if answer else {"ended": "the launcher closed the connection"}
 
 
 def _check(call: str, name: object) -> None:
     if not (isinstance(name, str) and 0 < len(name) <= NAME and name.isprintable()):
-        raise Misuse(f"{call}: {repr(name)[:80]} is no name: that is a printable str of 1 to {NAME} characters")
+        raise Misuse(f"{call}: {repr(name)[:80]} is not a name: expected a printable str of 1 to {NAME} characters")
 
 
 def _fact(name: str, value: object) -> float | str:
@@ -118,7 +120,9 @@ def _fact(name: str, value: object) -> float | str:
     try:
         number = float("" if isinstance(value, str) else value)  # type: ignore[arg-type]  # also what numpy computes
     except (TypeError, ValueError, OverflowError):
-        raise Misuse(f"progress: {name}={repr(value)[:80]}: a number or {NAME} printable characters") from None
+        raise Misuse(
+            f"progress: {name}={repr(value)[:80]}: expected a number or {NAME} printable characters"
+        ) from None
     return number if number - number == 0 else str(number)  # JSON has no word for nan and inf
 
 
@@ -132,7 +136,7 @@ class _Wires:
             os.register_at_fork(after_in_child=self._let_go)
 
     def ask(self, name: str, line: bytes, seconds: float | None) -> bytes:
-        """Return the answer, or nothing where the launcher hung up."""
+        """Return the answer, or nothing where the launcher closed the connection."""
         wire = self._kept.pop(name, None)
         answer = self._answer(wire, line, seconds) if wire else b""
         if wire is None or not answer:  # the launcher may close what is silent; it has not read this question then
@@ -180,14 +184,14 @@ class _Wires:
         wire.close()
 
     def _let_go(self) -> None:
-        """In a forked child: these are its parent's, who could not hang up while the child holds them."""
+        """In a forked child: close the parent's connections, or the launcher would not see the parent die."""
         self._kept = {}
         for wire in tuple(self._open):
             self._close(wire)
 
 
 class _Mine:
-    """What one process keeps: what it reported, and its gang of one where no launcher is."""
+    """What one process keeps: its reports, its connection, and a gang of one where there is no launcher."""
 
     def __init__(self) -> None:
         import atexit
@@ -204,11 +208,11 @@ class _Mine:
         atexit.register(self._flush)
 
     def report(self, facts: dict[str, float | str], by_timer: bool = False) -> None:
-        """Send all that is known, at once for a new pass or after a silence, else when the next is due."""
+        """Send all facts: at once for a new pass or after a pause, else when the next report is due."""
         with self._lock:
             facts = dict(self._facts, **facts)
             if len(facts) > FACTS:
-                raise Misuse(f"progress: more than {FACTS} names; the launcher shows the last value of each")
+                raise Misuse(f"progress: more than {FACTS} names: expected the same names in each report")
             self._facts, self._timed = facts, self._timed and not by_timer
             wait = self._due - time.monotonic()
             if wait <= 0 or facts.get("pass") != self._sent.get("pass"):
@@ -229,18 +233,18 @@ class _Mine:
             try:
                 shared = dict(self._shared, **{key: json.dumps(value)})
             except (TypeError, ValueError, RecursionError) as error:
-                raise Misuse(f"share({key!r}): only what JSON can say can be shared: {error}") from None
+                raise Misuse(f"share({key!r}): expected a value that JSON can hold: {error}") from None
             if sum(len(each) + len(text) + AROUND for each, text in shared.items()) > VALUES:
-                raise Misuse(f"share({key!r}): all of one trainer's values may have {VALUES} bytes together")
+                raise Misuse(f"share({key!r}): one trainer's values can have at most {VALUES} bytes together")
             self._shared = shared
 
     def alone(self, ask: str, name: str = "", key: str = "", rank: int | None = None, **_: object) -> object:
-        """Answer as a launcher would its only trainer, but never wait: nobody else can come."""
+        """Answer as the launcher of a single trainer would, but never wait: no other trainer can come."""
         import json
 
         with self._lock:
             if ask == "get" and (key not in self._shared or rank not in (None, self._rank)):
-                raise KeyError(f"{key!r} was not shared, and without a launcher nobody else can share it")
+                raise KeyError(f"{key!r} was not shared, and without a launcher there is no other trainer")
             if ask == "barrier" and name in self._passed:
                 raise Misuse(f"barrier {name!r} was passed already in this generation: {ADVICE}")
             self._passed.add(name)
@@ -248,18 +252,18 @@ class _Mine:
 
     def _flush(self) -> None:
         if os.getpid() != self._pid or self._facts == self._sent:
-            return  # the first: when a forked child exits, neither the news nor the lock is its own
+            return  # the first: a forked child that exits owns neither the facts nor the lock
         with self._lock:
             self._due, self._sent = time.monotonic() + INTERVAL, self._facts
             try:
                 _call({"ask": "progress", "facts": self._facts}, 0.1)
             except OSError:
-                self._due += LATE  # a launcher that stands still or is gone; it may still read this one
+                self._due += LATE  # the launcher does not respond or is gone; it may still read this one
 
 
 _KEPT: dict[int, _Mine] = {}
 
 
 def _mine() -> _Mine:
-    """Return what this process keeps: a forked child has a lock and a state of its own."""
+    """Return this process's own: a forked child has a lock, facts and a connection of its own."""
     return _KEPT.get(os.getpid()) or _KEPT.setdefault(os.getpid(), _Mine())

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from launcher.pod.log import Log, Tell
+from launcher.pod.log import EventLog, Tell
 from launcher.pod.outcome import Outcome
 from launcher.pod.output.sink import Sink
 from launcher.pod.output.standard import Stream, same
@@ -50,8 +50,8 @@ class Story:
         return self.out if same(1, 2) else Sink(Stream(2), name="stderr")
 
     @cached_property
-    def _log(self) -> Log:
-        return Log(self._err.put_now, terminal=os.isatty(2))
+    def _log(self) -> EventLog:
+        return EventLog(self._err.put_now, terminal=os.isatty(2))
 
     @property
     def tell(self) -> Tell:

@@ -45,7 +45,7 @@ def level(event: str, facts: Mapping[str, object]) -> str:
     return "warning" if event in TROUBLE or code else "info"
 
 
-class Log:
+class EventLog:
     """Where events are told, from any thread."""
 
     def __init__(self, put: Callable[[bytes], None], *, terminal: bool) -> None:

@@ -54,7 +54,7 @@ def test_alone_a_value_comes_back_as_json_makes_it(value: object) -> None:
 
 
 def test_alone_nobody_waits_for_a_value_that_nobody_else_can_share(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(KeyError, match="without a launcher nobody else can share it"):
+    with pytest.raises(KeyError, match="without a launcher there is no other trainer"):
         here.get("k", timeout=60)
     monkeypatch.setenv("TRAINERS", "2")
     here.share("k", 1)
@@ -70,20 +70,20 @@ def test_alone_progress_goes_nowhere() -> None:
 def test_a_name_is_a_short_printable_str(name: Any) -> None:  # noqa: ANN401  # what a program might pass
     calls = (lambda: here.barrier(name), lambda: here.share(name, 1), lambda: here.get(name))
     for call in calls:
-        with pytest.raises(here.Misuse, match="is no name: that is a printable str of 1 to 128 characters"):
+        with pytest.raises(here.Misuse, match="is not a name: expected a printable str of 1 to 128 characters"):
             call()
 
 
 def test_what_json_cannot_say_is_not_shared() -> None:
     for value in (b"bytes", object(), {1, 2}):
-        with pytest.raises(here.Misuse, match=r"share\('k'\): only what JSON can say can be shared: "):
+        with pytest.raises(here.Misuse, match=r"share\('k'\): expected a value that JSON can hold: "):
             here.share("k", value)
 
 
 def test_all_that_one_trainer_shares_is_limited() -> None:
     here.share("k", "x" * (here.VALUES - 9))
     here.share("k", "y" * (here.VALUES - 9))
-    with pytest.raises(here.Misuse, match="all of one trainer's values may have 65536 bytes together"):
+    with pytest.raises(here.Misuse, match="one trainer's values can have at most 65536 bytes together"):
         here.share("l", 1)
     assert here.get("k")[0] == "y"
 
@@ -96,7 +96,7 @@ def test_a_rank_is_one_of_the_trainers(rank: Any) -> None:  # noqa: ANN401  # wh
 
 @pytest.mark.parametrize("timeout", [-1, "5", float("nan"), float("inf"), 1e6])
 def test_a_timeout_is_a_number_of_seconds(timeout: Any) -> None:  # noqa: ANN401  # what a program might pass
-    with pytest.raises(here.Misuse, match="seconds, below 1000000, or None"):
+    with pytest.raises(here.Misuse, match="expected seconds, below 1000000, or None"):
         here.barrier("b", timeout=timeout)
 
 
@@ -114,7 +114,7 @@ def test_progress_takes_numbers_and_short_texts() -> None:
 
 @pytest.mark.parametrize("value", ["x" * 129, "a\nb", [1], 10**400, object()])
 def test_progress_refuses_what_it_cannot_show(value: Any) -> None:  # noqa: ANN401  # what a program might pass
-    with pytest.raises(here.Misuse, match=r"progress: loss=.*: a number or 128 printable characters"):
+    with pytest.raises(here.Misuse, match=r"progress: loss=.*: expected a number or 128 printable characters"):
         here.progress(loss=value)
 
 
@@ -122,5 +122,5 @@ def test_progress_refuses_too_many_names(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("LAUNCHER_HERE", "paddle-launcher-nobody:token")
     many: Any = {f"m{number}": number for number in range(here.FACTS)}
     here.progress(**many)
-    with pytest.raises(here.Misuse, match="more than 64 names"):
+    with pytest.raises(here.Misuse, match="more than 64 names: expected the same names in each report"):
         here.progress(one_more=1)

@@ -138,7 +138,7 @@ class Membership:
     def settle(self, cause: Cause) -> Outcome | None:
         """Return how it ended for this pod, once nothing of its children is left; None if another start follows."""
         self._member.rest()
-        self._node.board.end(cause.outcome.reason)
+        self._node.here.end(cause.outcome.reason)
         verdict = self._node.verdict
         if verdict and not (cause.told and cause.at < self._node.decided):
             return verdict
@@ -158,12 +158,12 @@ class Membership:
     @property
     def environment(self) -> Mapping[str, str]:
         """What a trainer needs to speak to its launcher."""
-        return self._node.board.environment()
+        return self._node.here.environment()
 
     @property
     def marks(self) -> Marks:
         """What the trainer here reported last, and where it waits."""
-        return self._node.board.marks
+        return self._node.here.marks
 
     @property
     def address(self) -> str:
@@ -225,7 +225,7 @@ class Membership:
         self.instructions = replace(self.instructions, run=frozenset(), cause=None, until=orders.until)
         if self._settings.role is not Role.PSERVER:
             rank = self._member.status.rank or 0
-            self._node.board.begin(generation.number, rank, self._settings.trainers)
+            self._node.here.begin(generation.number, rank, self._settings.trainers)
         facts = {"generation": generation.number, "resume": generation.resume, "cause": generation.cause}
         self._tell("generation_begins", **facts)
         return generation

@@ -1,4 +1,4 @@
-"""One launcher of a gang: statuses, store, board and run events around one `Member`.
+"""One launcher of a gang: statuses, store, the programs' socket and run events around one `Member`.
 
 `look` is the whole of it: read the peers' statuses, decide, publish, start what follows. Nothing here waits.
 """
@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from launcher.pod.gang.here.service import Board
+from launcher.pod.gang.here.service import HereService
 from launcher.pod.gang.protocol import lease
 from launcher.pod.gang.protocol.follower import Orders
 from launcher.pod.gang.protocol.member import Member, Order
@@ -39,7 +39,7 @@ class GangNode:
             status=Status(who=who, lone=os.getpid() == 1),
             rules=Rules(limits=limits, restarts=settings.max_restarts, grace=lease.grace(timing.grace, limits)),
         )
-        self.board = Board(nudge)
+        self.here = HereService(nudge)
         self.store = Store(settings, nudge, tell)
         self.verdict: Outcome | None = None
         self.decided = 0.0
@@ -68,12 +68,12 @@ class GangNode:
                 raise
             self._tell("status_not_served", why=str(error))
         self._statuses.publish(self.member.status)
-        self.board.start()
+        self.here.start()
 
     def look(self) -> Orders:
         """Read what the peers said, decide, publish, and start what follows."""
         now, member, heard = time.monotonic(), self.member, self._statuses.heard()
-        member.mark(self.board.marks, self.staged_bytes)
+        member.mark(self.here.marks, self.staged_bytes)
         orders = self._settled(now, heard)
         self._statuses.watch(member.watched)
         self._statuses.publish(member.status)
@@ -81,7 +81,7 @@ class GangNode:
             self.store.wish(member.lead.asked, member.lead.sealing)
             self._run_events.look(now, member, heard)
         if word := member.word(heard):
-            self.board.hear(word)
+            self.here.hear(word)
         if orders.verdict and not self.verdict:
             self.verdict, self.decided = orders.verdict, now
             self._tell("verdict", code=orders.verdict.code, reason=orders.verdict.reason)
@@ -138,7 +138,7 @@ class GangNode:
 
     def _with_progress(self, status: Status) -> Status:
         """Return a status with the trainer's last report, for which the main thread was not woken."""
-        return replace(status, marks=replace(status.marks, progress=self.board.progress))
+        return replace(status, marks=replace(status.marks, progress=self.here.progress))
 
     def _next_reading(self, now: float) -> float | None:
         """Have the record read again in time: a leader may be overtaken, and a member may miss a verdict."""

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launcher.pod import log
-from launcher.pod.log import Log, level
+from launcher.pod.log import EventLog, level
 from launcher.pod.settings.masking import masked
 
 NAMES = (
@@ -34,7 +34,7 @@ NAMES = (
 
 def told(event: str, *, terminal: bool = False, bound: dict[str, object] | None = None, **facts: object) -> str:
     out: list[bytes] = []
-    mine = Log(out.append, terminal=terminal)
+    mine = EventLog(out.append, terminal=terminal)
     for name, fact in (bound or {}).items():
         mine.bind(**{name: fact})
     mine.tell(event, **facts)

@@ -1,7 +1,6 @@
 """What a program's line asks for. No I/O here.
 
-The lines come from `launcher.here`, which tells its user what cannot be right: what it would not write is not
-understood.
+`launcher.here` writes the lines and tells its user what is wrong with a call, so that any other line is a stranger's.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from math import isfinite
 LINE = 128 * 1024
 NAME = 128
 FACTS = 64
-LONG = 1_000_000.0  # seconds; what is longer is for ever
+LONG = 1_000_000.0  # seconds; a longer timeout is none
 
 Answer = Mapping[str, object]
 DONE: Answer = {"ok": None}
@@ -23,7 +22,7 @@ DONE_LINE = b'{"ok": null}\n'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Barrier:
-    """Tell me when every trainer is here."""
+    """Wait until every trainer has arrived at a name."""
 
     name: str
     timeout: float | None = None
@@ -31,7 +30,7 @@ class Barrier:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """Give this value, as JSON, to all."""
+    """Give all trainers a value, as JSON."""
 
     key: str
     text: str
@@ -39,7 +38,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Get:
-    """Tell me this value as soon as that trainer, or any, has shared it."""
+    """Wait for the value that one trainer, or any, shares."""
 
     key: str
     rank: int | None = None
@@ -47,13 +46,13 @@ class Get:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
-    """So far am I."""
+class Report:
+    """A trainer's progress report."""
 
     facts: Mapping[str, float | str]
 
 
-Ask = Barrier | Share | Get | Progress
+Ask = Barrier | Share | Get | Report
 
 
 def understood(line: bytes) -> tuple[bytes, Ask] | None:
@@ -86,10 +85,10 @@ def _ask(said: Mapping[str, object]) -> Ask | None:
     return None
 
 
-def _progress(facts: object) -> Progress | None:
+def _progress(facts: object) -> Report | None:
     if not isinstance(facts, dict) or len(facts) > FACTS:
         return None
-    return Progress(facts={name: fact for name, fact in facts.items() if _is_name(name) and _is_fact(fact)})
+    return Report(facts={name: fact for name, fact in facts.items() if _is_name(name) and _is_fact(fact)})
 
 
 def _is_name(name: str) -> bool:
@@ -102,7 +101,7 @@ def _seconds(said: Mapping[str, object]) -> float | None:
 
 
 def _is_fact(value: object) -> bool:
-    """Return whether it can be published: JSON has no word for nan, and no float holds what is longer."""
+    """Return whether it can be published: JSON has no nan, and a longer number fits no float."""
     match value:
         case float():
             return isfinite(value)

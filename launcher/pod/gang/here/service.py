@@ -1,6 +1,6 @@
-"""What a trainer and its launcher say to each other: its barriers, shared values and progress, as marks for the gang.
+"""Answers a trainer's barriers, shared values and progress reports, and publishes them as marks for the gang.
 
-It touches no file, and nothing in it waits except the callers' own threads in `door`.
+It touches no file, and no thread waits in it but that of the socket.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import threading
 from collections.abc import Callable, Mapping
 
 from launcher.pod.gang.here.requests import Answer, Ask
-from launcher.pod.gang.here.session import Sheet
-from launcher.pod.gang.here.socket import HELLO, Caller, Door
+from launcher.pod.gang.here.session import HereSession
+from launcher.pod.gang.here.socket import HELLO, Caller, HereSocket
 from launcher.pod.gang.protocol.messages import LeaderMessage, Marks
 
 VARIABLE = "LAUNCHER_HERE"
@@ -20,22 +20,22 @@ VARIABLE = "LAUNCHER_HERE"
 Answers = dict[Caller, Answer]
 
 
-class Board:
+class HereService:
     """The launcher's side of `launcher.here`."""
 
     def __init__(self, changed: Callable[[], None], *, hello: float = HELLO) -> None:
-        """Take what to call, on any thread and without a lock held, when what the gang decides by has changed."""
+        """`changed` is called on any thread, with no lock held, when the gang may have something to decide."""
         self._changed = changed
         self._lock = threading.Lock()
         self._name = f"paddle-launcher-{secrets.token_hex(8)}"
         self._token = secrets.token_hex(16)
-        self._sheet: Sheet[Caller] = Sheet()
+        self._session: HereSession[Caller] = HereSession()
         self._word = LeaderMessage()
-        self._door = Door(self._name, self, hello=hello)
+        self._socket = HereSocket(self._name, self, hello=hello)
 
     def start(self) -> None:
-        """Let callers in."""
-        self._door.open()
+        """Accept connections."""
+        self._socket.open()
 
     def environment(self) -> dict[str, str]:
         """Return what this generation's trainers need in their environment; ask again after each `begin`."""
@@ -43,57 +43,57 @@ class Board:
             return {VARIABLE: f"{self._name}:{self._token}"}
 
     def begin(self, generation: int, rank: int, trainers: int) -> None:
-        """Forget all of the generation before, whose processes have a token that is good for nothing now."""
+        """Begin a generation with a new token: processes of the one before are not heard any more."""
 
         def change() -> Answers:
-            ended = self._sheet.end("the generation ended")
+            ended = self._session.end("the generation ended")
             self._token = secrets.token_hex(16)
-            self._sheet = Sheet(number=generation, rank=rank, trainers=trainers, over="")
-            return ended | self._sheet.hear(self._word)
+            self._session = HereSession(number=generation, rank=rank, trainers=trainers, over="")
+            return ended | self._session.hear(self._word)
 
         self._turn(change)
 
     @property
     def marks(self) -> Marks:
-        """What the trainer of this pod says to the others."""
+        """Where the trainer waits, what it shares and reports."""
         with self._lock:
-            return self._sheet.marks
+            return self._session.marks
 
     @property
     def progress(self) -> Mapping[str, float | str]:
-        """What the trainer reported last; a step of it calls nobody, so whoever publishes it looks here."""
-        return self._sheet.progress  # is replaced, never changed
+        """The trainer's last report, to be looked at whenever it is published: a step does not call `changed`."""
+        return self._session.progress  # is replaced, never changed
 
     def hear(self, word: LeaderMessage) -> None:
-        """Take in the leader's word; it may come before `begin`, late, or twice."""
+        """Take the leader's message, which may come before `begin`, late, or twice."""
 
         def change() -> Answers:
             if word.number >= self._word.number:
                 self._word = word
-            return self._sheet.hear(word)
+            return self._session.hear(word)
 
         self._turn(change)
 
     def end(self, reason: str) -> None:
-        """Let everything that waits, and all that is asked until the next generation, fail for this reason."""
-        self._turn(lambda: self._sheet.end(reason))
+        """Refuse, for this reason, all who wait and all who ask before the next generation."""
+        self._turn(lambda: self._session.end(reason))
 
     def close(self) -> None:
-        """End, and hang up on everybody."""
+        """End, and close all connections."""
         self.end("the launcher is leaving")
-        self._door.close()
+        self._socket.close()
 
     def asked(self, caller: Caller, ask: Ask) -> None:
-        """Take a question from the door; with another generation's token, or none, it is a PermissionError."""
+        """Take a question; PermissionError if its token is not this generation's."""
 
         def change() -> Answers:
             self._check(caller)
-            return self._sheet.ask(caller, ask)
+            return self._session.ask(caller, ask)
 
         self._turn(change)
 
     def refuse(self, caller: Caller, why: str) -> None:
-        """Answer one who cannot be heard now, if it has the token."""
+        """Refuse a question; PermissionError if its token is not this generation's."""
 
         def change() -> Answers:
             self._check(caller)
@@ -102,23 +102,23 @@ class Board:
         self._turn(change)
 
     def late(self, caller: Caller) -> None:
-        """Hear that a caller's time is up."""
-        self._turn(lambda: self._sheet.late(caller))
+        """Answer a caller whose timeout is over."""
+        self._turn(lambda: self._session.late(caller))
 
     def gone(self, caller: Caller) -> None:
-        """Hear that a caller has hung up, answered or not."""
-        self._turn(lambda: self._sheet.gone(caller))
+        """Forget a caller that has closed its connection, answered or not."""
+        self._turn(lambda: self._session.gone(caller))
 
     def _check(self, caller: Caller) -> None:
         if not hmac.compare_digest(caller.token, self._token.encode()):
             raise PermissionError
 
     def _turn(self, change: Callable[[], Answers]) -> None:
-        """Change the session, then answer, and call for what is decided by it, with nothing held."""
+        """Change the session under the lock; answer, and call `changed`, without it."""
         with self._lock:
-            before = self._sheet.decisive
+            before = self._session.decisive
             answers = change()
-            news = self._sheet.decisive != before
+            news = self._session.decisive != before
         for caller, answer in answers.items():
             caller.answer(answer)
         if news:

@@ -1,6 +1,6 @@
-"""What is asked of a launcher in one generation, and when it can be answered.
+"""What a trainer's programs ask in one generation, and when each can be answered.
 
-No I/O here. What has arrived and what is shared goes out as marks; the leader's word comes back and answers.
+No I/O here. Arrivals and shared values go out as marks; the leader's message comes back and answers.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from launcher.pod.gang.here.requests import DONE, FACTS, Answer, Ask, Barrier, Get, Progress, Share
+from launcher.pod.gang.here.requests import DONE, FACTS, Answer, Ask, Barrier, Get, Report, Share
 from launcher.pod.gang.protocol.barriers import SHARED_BY_ALL, SHARED_BY_ONE, weight
 from launcher.pod.gang.protocol.messages import LeaderMessage, Marks
 
 STANDING = 64
 ONCE = "barrier {!r} was passed already in this generation: give each its own name, as f'pass-{{n}}'"
-TWICE = "barrier {!r} is waited at already by this trainer: only one of its threads or processes may"
+TWICE = "barrier {!r} is waited at already by another thread or process of this trainer: only one can"
 MANY = f"barrier {{!r}}: this trainer stands at {STANDING} barriers already"
 UNKNOWN = "get({!r}, rank={}): the ranks are 0 to {}"
 MUCH = f"share({{!r}}): {{}} bytes, but {SHARED_BY_ONE} is the limit for all of one trainer's values"
@@ -26,11 +26,11 @@ Caller = TypeVar("Caller", bound=Hashable)
 
 
 @dataclass(slots=True, kw_only=True)
-class Sheet(Generic[Caller]):
-    """One generation of one trainer: where it stands, what it shared, who of it waits for what.
+class HereSession(Generic[Caller]):
+    """One generation of one trainer: where it waits, what it shared, and which callers wait for what.
 
-    A barrier's name is in `arrived` until the leader's word has it, then in `passed` until somebody was told so, then
-    in `told`. An arrival whose caller ran out of time stands: others may have passed by it.
+    A barrier's name is in `arrived` until the leader's message has it, then in `passed` until a caller was told so,
+    then in `told`. An arrival stays after its caller's timeout: other trainers may have passed because of it.
     """
 
     number: int = 0
@@ -47,19 +47,19 @@ class Sheet(Generic[Caller]):
 
     @property
     def marks(self) -> Marks:
-        """What this trainer says to the others."""
+        """What is published of this trainer."""
         return Marks(at=tuple(sorted(self.arrived)), shared=dict(self.shared), progress=dict(self.progress))
 
     @property
     def decisive(self) -> object:
-        """What the gang decides by: where the trainer waits, what it shares, its pass; not its steps."""
+        """What can change the gang's decisions: where the trainer waits, what it shares, its pass; not its steps."""
         return frozenset(self.arrived), self.shared, self.progress.get("pass")
 
     def ask(self, caller: Caller, ask: Ask) -> dict[Caller, Answer]:
-        """Take in what is asked and return who can be answered now."""
+        """Take a question; return the answers that can be given now."""
         if self.over:
             return {caller: {"ended": self.over}}
-        if isinstance(ask, Progress):
+        if isinstance(ask, Report):
             known = {name: fact for name, fact in self.progress.items() if name not in ask.facts}
             self.progress = dict(list((known | dict(ask.facts)).items())[-FACTS:])
             return {caller: DONE}
@@ -75,31 +75,31 @@ class Sheet(Generic[Caller]):
         return self._settle()
 
     def hear(self, word: LeaderMessage) -> dict[Caller, Answer]:
-        """Take in the leader's word, if it is about this generation, and return who can be answered now."""
+        """Take the leader's message, if it is about this generation; return the answers that can be given now."""
         if self.over or word.number != self.number:
             return {}
         self.word = word
         return self._settle()
 
     def late(self, caller: Caller) -> dict[Caller, Answer]:
-        """Answer one who cannot wait any longer."""
+        """Return the answer for a caller whose timeout is over."""
         match self.waiting.pop(caller, None):
             case Barrier(name=name, timeout=timeout):
                 return {caller: {"timeout": f"barrier {name!r}: not every trainer came within {timeout} s"}}
             case Get(key=key, rank=rank, timeout=timeout):
-                who = "nobody" if rank is None else f"trainer {rank} has not"
+                who = "no trainer" if rank is None else f"trainer {rank} has not"
                 return {caller: {"timeout": f"get({key!r}): {who} shared it within {timeout} s"}}
         return {}
 
     def gone(self, caller: Caller) -> dict[Caller, Answer]:
-        """Forget one who died: nobody stands where it waited."""
+        """Forget a caller that died: it has not arrived where it waited."""
         match self.waiting.pop(caller, None):
             case Barrier(name=name):
                 self.arrived.discard(name)
         return {}
 
     def end(self, reason: str) -> dict[Caller, Answer]:
-        """Answer all who wait that nothing more comes in this generation."""
+        """End the generation; return the answers for all who wait."""
         self.over = reason or "the generation ended"
         answers: dict[Caller, Answer] = {caller: {"ended": self.over} for caller in self.waiting}
         self.waiting.clear()
@@ -129,7 +129,7 @@ class Sheet(Generic[Caller]):
     def _value(self, ask: Get) -> str | None:
         if ask.rank == self.rank:
             return self.shared.get(ask.key)
-        # Without a rank also the own value goes by way of the leader: so that all see the same one as the lowest.
+        # Without a rank even the own value is taken from the leader, so that all trainers agree on the lowest rank.
         ranks = range(self.trainers) if ask.rank is None else (ask.rank,)
         held = (self.word.shared.get(str(rank), {}).get(ask.key) for rank in ranks)
         return next((text for text in held if text is not None), None)
@@ -158,5 +158,5 @@ class Sheet(Generic[Caller]):
 def _value_of(text: str) -> object:
     try:
         return json.loads(text)
-    except (ValueError, RecursionError):  # the volume and the network may say anything
+    except (ValueError, RecursionError):  # it comes from the network: it may be anything
         return text

@@ -1,7 +1,7 @@
-"""Where the pod's own programs speak to the launcher: an abstract unix socket, and one thread for all of them.
+"""The local socket of the pod's programs: an abstract unix socket, and one thread for all of them.
 
 A connection is kept for one question after the other; programs of 0.1.0 close it after the first. Only processes
-of the launcher's own user get in, and only with the token; a stranger is hung up on without a word.
+of the launcher's own user with this generation's token are answered; any other connection is closed.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ SILENT = 64  # connections that are kept without a question; the one that has be
 NEWCOMERS = 16
 QUEUE = 512
 HELLO = 10.0  # seconds for a line, from the connection or from its first byte
-ROOM = 0.02  # seconds that a newcomer keeps its place when others want it; a program of ours needs one or two of ms
+ROOM = 0.02  # seconds that a newcomer has while others wait to connect; a program of ours needs one or two ms
 SHORTAGE = 0.1  # seconds until the next try where there was no descriptor left
 
 
 class Caller:
-    """One connection: the thread of all of them reads and closes, any may answer or hang up, and no writing waits."""
+    """One connection: the socket's thread reads and closes it, any thread can answer, and no write blocks."""
 
     def __init__(self, connection: socket.socket) -> None:
         connection.setblocking(False)
@@ -46,13 +46,13 @@ class Caller:
 
     @property
     def in_a_line(self) -> bool:
-        """Whether a line is expected that is not whole yet."""
+        """Whether the rest of a line is still to come."""
         return bool(self._got) or not self.known
 
     def line(self, hello: float) -> bytes | None:
-        """Return a line once it is whole, and raise OSError at the end of the connection, or of what is read of it.
+        """Return a line once it is whole; OSError at the end of the connection, or of a line that is too long.
 
-        One question at a time: until it is answered nothing else is heard.
+        One question at a time: bytes that come before its answer are dropped.
         """
         with suppress(BlockingIOError):
             block = self._connection.recv(65536)
@@ -69,7 +69,7 @@ class Caller:
         return line
 
     def asks(self, token: bytes, timeout: float | None) -> None:
-        """Take it that it has asked, before it can be answered."""
+        """Note its question, before it can be answered."""
         self.token, self.known, self.asking, self.since = token, True, True, time.monotonic()
         self.until = None if timeout is None else self.since + timeout
 
@@ -84,38 +84,38 @@ class Caller:
             self.hang_up()
 
     def hang_up(self) -> None:
-        """End the conversation; the thread that reads notices."""
+        """End the connection; the socket's thread notices and closes it."""
         with suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the descriptor."""
         self._connection.close()
 
 
-class Desk(Protocol):
-    """Who answers; a token that is not this generation's is a PermissionError."""
+class Listener(Protocol):
+    """What answers the questions; PermissionError for a token that is not this generation's."""
 
     def asked(self, caller: Caller, ask: Ask) -> None:
-        """Take a question."""
+        """Take a question, and answer it now or later."""
 
     def refuse(self, caller: Caller, why: str) -> None:
-        """Answer that the question cannot be taken."""
+        """Refuse a question."""
 
     def late(self, caller: Caller) -> None:
-        """Hear that a caller's time is up."""
+        """Answer a caller whose timeout is over."""
 
     def gone(self, caller: Caller) -> None:
-        """Hear that a caller has hung up."""
+        """Forget a caller that has closed its connection."""
 
 
-class Door:
-    """The socket, and how many come in."""
+class HereSocket:
+    """The socket, its connections, and how many there can be."""
 
-    def __init__(self, name: str, desk: Desk, *, hello: float = HELLO) -> None:
+    def __init__(self, name: str, listener: Listener, *, hello: float = HELLO) -> None:
         self._name = name
         self._hello = hello
-        self._desk = desk
+        self._listener = listener
         self._listening = socket.socket(socket.AF_UNIX)
         self._closed = threading.Event()
         self._poll = select.poll()
@@ -123,13 +123,13 @@ class Door:
         self._shut_until: float | None = None
 
     def open(self) -> None:
-        """Listen, and attend to all callers on a thread."""
+        """Listen, and serve all connections on a thread."""
         self._listening.bind(f"\0{self._name}")
         self._listening.listen(QUEUE)
         threading.Thread(target=self._attend, name="here", daemon=True).start()
 
     def close(self) -> None:
-        """Hang up on everybody and let nobody in any more."""
+        """Close all connections and the socket."""
         self._closed.set()
         with suppress(OSError):
             self._listening.shutdown(socket.SHUT_RDWR)  # wakes the thread; closing alone does not
@@ -149,14 +149,14 @@ class Door:
         self._listening.close()
 
     def _milliseconds(self) -> float | None:
-        """Return for how long nothing needs to be done unless somebody says something."""
+        """Return the time until the next deadline, None where there is none."""
         times = [caller.until for caller in self._callers.values() if caller.until is not None]
         if self._shut_until is not None:
             times.append(self._shut_until)
         return max(0.0, min(times) - time.monotonic()) * 1000 + 1 if times else None
 
     def _shut(self, until: float | None) -> None:
-        """Let nobody in until then, or open again."""
+        """Accept no connection until a time, or again where it is None."""
         self._shut_until = until
         self._poll.modify(self._listening, select.POLLIN if until is None else 0)
 
@@ -185,9 +185,9 @@ class Door:
             line = caller.line(self._hello)
             if line is not None:
                 self._take(caller, line)
-        except OSError:  # it has left, was killed in the middle, or is a stranger
+        except OSError:  # closed by the program, killed, or a stranger
             self._drop(caller)
-        except Exception:  # a bug, which must not end the thread of all
+        except Exception:  # a bug: the other connections still need this thread
             traceback.print_exc()
             self._drop(caller)
 
@@ -199,9 +199,9 @@ class Door:
         many = len(self._callers) > ASKING and sum(each.asking for each in self._callers.values()) >= ASKING
         caller.asks(token, getattr(ask, "timeout", None))
         if many:
-            self._desk.refuse(caller, f"{ASKING} threads and processes of this trainer are waiting here already")
+            self._listener.refuse(caller, f"{ASKING} threads and processes of this trainer are waiting here already")
         else:
-            self._desk.asked(caller, ask)
+            self._listener.asked(caller, ask)
         if self._shut_until is not None:  # there may be a newcomer less
             self._shut(None)
         if len(self._callers) > SILENT:
@@ -219,14 +219,14 @@ class Door:
         for caller in [each for each in self._callers.values() if each.until is not None and now >= each.until]:
             caller.until = None
             if caller.asking:
-                self._desk.late(caller)
+                self._listener.late(caller)
             elif caller.in_a_line:
                 self._drop(caller)
 
     def _drop(self, caller: Caller) -> None:
         del self._callers[caller.fileno()]
         self._poll.unregister(caller)
-        self._desk.gone(caller)
+        self._listener.gone(caller)
         caller.close()
 
 

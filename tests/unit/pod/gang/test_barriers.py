@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from launcher.pod.gang.here.requests import Answer, Barrier
-from launcher.pod.gang.here.session import Sheet
+from launcher.pod.gang.here.session import HereSession
 from launcher.pod.gang.protocol.barriers import REMEMBERED, SHARED_BY_ALL, SHARED_BY_ONE, gathered, weight
 from launcher.pod.gang.protocol.codec import encode
 from launcher.pod.gang.protocol.messages import Generation, LeaderMessage, Marks, Status, Who
@@ -83,21 +83,21 @@ class Gang:
 
     def __init__(self, trainers: int, barriers: int) -> None:
         self.names = [f"pass-{number}" for number in range(barriers)]
-        self.sheets: list[Sheet[int]] = [
-            Sheet(number=1, rank=rank, trainers=trainers, over="") for rank in range(trainers)
+        self.sessions: list[HereSession[int]] = [
+            HereSession(number=1, rank=rank, trainers=trainers, over="") for rank in range(trainers)
         ]
         self.done = [0] * trainers
         self.arrived = [0] * trainers
-        self.told = [[sheet.marks] for sheet in self.sheets]
-        self.seen = [sheet.marks for sheet in self.sheets]
+        self.told = [[session.marks] for session in self.sessions]
+        self.seen = [session.marks for session in self.sessions]
         self.words = [WORD]
 
     def arrive(self, rank: int) -> None:
         """Let a trainer that is between two barriers go to the next."""
         if self.arrived[rank] == self.done[rank] < len(self.names):
             self.arrived[rank] += 1
-            sheet = self.sheets[rank]
-            self._answered(rank, sheet.ask(self.done[rank], Barrier(name=self.names[self.done[rank]])))
+            session = self.sessions[rank]
+            self._answered(rank, session.ask(self.done[rank], Barrier(name=self.names[self.done[rank]])))
 
     def news(self, rank: int, which: int) -> None:
         """Let the leader see some marks of a trainer, of now or of any time before."""
@@ -106,16 +106,16 @@ class Gang:
         self.words.append(replace(WORD, passed=passed, shared=shared))
 
     def hear(self, rank: int, which: int) -> None:
-        """Let a trainer's board hear a word, the last or any before."""
-        self._answered(rank, self.sheets[rank].hear(self.words[which % len(self.words)]))
+        """Let a trainer's service hear a word, the last or any before."""
+        self._answered(rank, self.sessions[rank].hear(self.words[which % len(self.words)]))
 
     def deliver_all(self) -> None:
         """Let all go on, and the last news and words come to everybody, until nothing is new."""
         for _ in range(2 * len(self.names) + 2):
-            for rank in range(len(self.sheets)):
+            for rank in range(len(self.sessions)):
                 self.arrive(rank)
                 self.news(rank, -1)
-            for rank in range(len(self.sheets)):
+            for rank in range(len(self.sessions)):
                 self.hear(rank, -1)
 
     def _answered(self, rank: int, answers: dict[int, Answer]) -> None:
@@ -124,7 +124,7 @@ class Gang:
             assert number == self.done[rank]
             assert min(self.arrived) > number, "released before all have arrived"
             self.done[rank] += 1
-        self.told[rank].append(self.sheets[rank].marks)
+        self.told[rank].append(self.sessions[rank].marks)
 
 
 # Mostly the latest news, sometimes older ones, or the first of all.
@@ -145,9 +145,9 @@ def test_nobody_is_released_early_and_nobody_waits_for_ever(
             getattr(gang, what)(rank % trainers, which)
     gang.deliver_all()
     assert gang.done == [barriers] * trainers
-    for sheet in gang.sheets:
-        assert sheet.marks.at == ()
-        assert next(iter(sheet.ask(99, Barrier(name=gang.names[0])).values())).keys() == {"misuse"}
+    for session in gang.sessions:
+        assert session.marks.at == ()
+        assert next(iter(session.ask(99, Barrier(name=gang.names[0])).values())).keys() == {"misuse"}
 
 
 def test_old_news_of_one_who_waits_does_not_make_the_leader_forget_the_barrier() -> None:

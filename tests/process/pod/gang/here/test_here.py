@@ -1,4 +1,4 @@
-"""Training programs that speak to their launchers: real processes and boards, and a leader of a few lines between."""
+"""Training programs that ask their launchers: real processes and services, and a leader of a few lines between."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from launcher.pod.gang.here.requests import Ask, Progress
-from launcher.pod.gang.here.service import Board
+from launcher.pod.gang.here.requests import Ask, Report
+from launcher.pod.gang.here.service import HereService
 from launcher.pod.gang.here.socket import Caller
 from launcher.pod.gang.protocol.barriers import gathered
 from launcher.pod.gang.protocol.messages import Generation, LeaderMessage
@@ -36,8 +36,8 @@ def refused(call, *arguments, **named):
 """
 
 
-class Listening(Board):
-    """A board that keeps what it is asked, and over which connections."""
+class Listening(HereService):
+    """A service that keeps what it is asked, and over which connections."""
 
     def __init__(self, changed: Callable[[], None]) -> None:
         super().__init__(changed)
@@ -53,17 +53,17 @@ class Listening(Board):
 
 
 class Gang:
-    """Boards, each with its trainer's processes, and a leader that gathers whenever it is called."""
+    """Services, each with its trainer's processes, and a leader that gathers whenever it is called."""
 
     def __init__(self, trainers: int) -> None:
         self._news = threading.Event()
         self.calls = 0
-        self.boards = [Listening(self._call) for _ in range(trainers)]
+        self.services = [Listening(self._call) for _ in range(trainers)]
         self.programs: list[subprocess.Popen[str]] = []
         self._word = LeaderMessage()
         self._leads = True
-        for board in self.boards:
-            board.start()
+        for service in self.services:
+            service.start()
         self.begin(1)
         self._leader = threading.Thread(target=self._lead)
         self._leader.start()
@@ -71,16 +71,16 @@ class Gang:
     def begin(self, number: int) -> None:
         """Begin a generation."""
         self._word = LeaderMessage(generation=Generation(number=number, members=(), digest=""))
-        for rank, board in enumerate(self.boards):
-            board.begin(number, rank, len(self.boards))
+        for rank, service in enumerate(self.services):
+            service.begin(number, rank, len(self.services))
 
     def start(self, rank: int, script: str) -> subprocess.Popen[str]:
         """Start a program beside a launcher."""
-        identity = {"TRAINER_ID": str(rank), "TRAINERS": str(len(self.boards))}
+        identity = {"TRAINER_ID": str(rank), "TRAINERS": str(len(self.services))}
         self.programs.append(
             subprocess.Popen(
                 [sys.executable, "-c", PRELUDE + script],
-                env={**os.environ, **identity, **self.boards[rank].environment()},
+                env={**os.environ, **identity, **self.services[rank].environment()},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
@@ -90,20 +90,20 @@ class Gang:
 
     def run(self, script: str) -> list[list[str]]:
         """Run a program beside each launcher at once and return the lines of each."""
-        started = [self.start(rank, script) for rank in range(len(self.boards))]
+        started = [self.start(rank, script) for rank in range(len(self.services))]
         return [program.communicate(timeout=30)[0].splitlines() for program in started]
 
     def at(self, rank: int) -> tuple[str, ...]:
         """Return the barriers that a trainer stands at."""
-        return self.boards[rank].marks.at
+        return self.services[rank].marks.at
 
     def close(self) -> None:
         """End everything, and find no thread left."""
         self._leads = False
         self._news.set()
         self._leader.join()
-        for board in self.boards:
-            board.close()
+        for service in self.services:
+            service.close()
         for program in self.programs:
             program.kill()
             program.communicate()
@@ -116,11 +116,11 @@ class Gang:
     def _lead(self) -> None:
         while self._news.wait() and self._leads:
             self._news.clear()
-            marks = [board.marks for board in self.boards]
+            marks = [service.marks for service in self.services]
             passed, shared = gathered(marks, self._word)
             self._word = replace(self._word, passed=passed, shared=shared)
-            for board in self.boards:
-                board.hear(self._word)
+            for service in self.services:
+                service.hear(self._word)
 
 
 @pytest.fixture
@@ -191,7 +191,7 @@ here.share("later", 1)
         "Misuse get('k', rank=1): the ranks are 0 to 0",
         "Misuse get('k', rank=8): the ranks are 0 to 0",
         "Misuse share('l'): 120022 bytes, but 65536 is the limit for all of one trainer's values",
-        "TimeoutError get('nothing'): nobody shared it within 0.05 s",
+        "TimeoutError get('nothing'): no trainer shared it within 0.05 s",
         "returned 1",
     ]
 
@@ -221,11 +221,11 @@ refused(here.barrier, "d")
     program = gang.start(0, script)
     wait_until(lambda: gang.at(0) == ("b",))
     assert program.stdout
-    gang.boards[0].end("trainer 1 ended with 7")
+    gang.services[0].end("trainer 1 ended with 7")
     for _ in range(3):
         assert program.stdout.readline() == "GenerationEnded trainer 1 ended with 7\n"
     gang.begin(2)  # which is another one's: the old token is good for nothing
-    assert program.communicate("\n", timeout=30)[0] == "GenerationEnded the launcher hung up\n"
+    assert program.communicate("\n", timeout=30)[0] == "GenerationEnded the launcher closed the connection\n"
     assert gang.at(0) == ()
 
 
@@ -240,10 +240,10 @@ def test_who_waits_learns_that_another_generation_began_or_the_launcher_leaves(
         gang.begin(2)
         assert ended(program).splitlines() == [
             "GenerationEnded the generation ended",
-            "GenerationEnded the launcher hung up",
+            "GenerationEnded the launcher closed the connection",
         ]
     else:
-        gang.boards[0].close()
+        gang.services[0].close()
         first, second = ended(program).splitlines()
         assert first == "GenerationEnded the launcher is leaving"
         assert second.startswith("GenerationEnded the launcher ")
@@ -273,10 +273,10 @@ print(step + 1, time.monotonic() - begun)
     begun = gang.calls
     (told,) = gang.run(script)[0]
     last, seconds = told.split()
-    assert gang.boards[0].marks.progress == {"pass": 3, "step": int(last), "loss": 0.5, "phase": "done"}
-    board = gang.boards[0]
-    reports = {json.dumps(dict(ask.facts)) for ask in board.asks if isinstance(ask, Progress)}
-    assert board.progress == board.marks.progress
+    assert gang.services[0].marks.progress == {"pass": 3, "step": int(last), "loss": 0.5, "phase": "done"}
+    service = gang.services[0]
+    reports = {json.dumps(dict(ask.facts)) for ask in service.asks if isinstance(ask, Report)}
+    assert service.progress == service.marks.progress
     assert 5 <= len(reports) <= float(seconds) / 0.2 + 5  # the first, three passes, the last
     assert gang.calls == begun + 4  # a pass's first report; nothing is decided by a step
 
@@ -294,7 +294,7 @@ refused(here.barrier, "b")
 """
     gang = start_gang(1)
     assert "passed already" in gang.run(script)[0][0]
-    assert gang.boards[0].marks.progress == {"step": 2, "child": 1}
+    assert gang.services[0].marks.progress == {"step": 2, "child": 1}
 
 
 def test_a_process_keeps_one_connection_and_opens_a_lost_one_again(start_gang: Callable[[int], Gang]) -> None:
@@ -312,11 +312,11 @@ here.barrier("after")
     program = gang.start(0, script)
     assert program.stdout
     assert program.stdout.readline() == "asked\n"
-    (kept,) = gang.boards[0].callers
+    (kept,) = gang.services[0].callers
     kept.hang_up()
     program.communicate("\n", timeout=30)
     assert program.returncode == 0
-    assert len(gang.boards[0].callers) == 2
+    assert len(gang.services[0].callers) == 2
 
 
 def test_reports_go_on_while_another_thread_waits_and_hold_it_up_no_more_than_it_them(
@@ -332,9 +332,9 @@ refused(here.barrier, "b")
 """
     gang = start_gang(2)
     program = gang.start(0, script)
-    wait_until(lambda: gang.boards[0].progress == {"pass": 29})
+    wait_until(lambda: gang.services[0].progress == {"pass": 29})
     assert gang.at(0) == ("b",)
-    assert len(gang.boards[0].callers) == 2
+    assert len(gang.services[0].callers) == 2
     ended(gang.start(1, 'here.barrier("b")'))
     assert "passed already" in ended(program)
 
@@ -358,7 +358,7 @@ here.barrier("c")
     wait_until(lambda: gang.at(0) == ("b",))
     program.stdin.write("\n")
     program.stdin.flush()
-    wait_until(lambda: gang.at(0) == ("b", "c") and "child" in gang.boards[0].progress)
+    wait_until(lambda: gang.at(0) == ("b", "c") and "child" in gang.services[0].progress)
     program.send_signal(signal.SIGKILL)
     wait_until(lambda: gang.at(0) == ())
 
@@ -375,11 +375,11 @@ refused(here.get, "l", timeout=0.05)
 refused(here.barrier, "b")
 """
     gang = start_gang(2)
-    late = "TimeoutError get('l'): nobody shared it within 0.05 s"
+    late = "TimeoutError get('l'): no trainer shared it within 0.05 s"
     passed = "Misuse barrier 'b' was passed already in this generation: give each its own name, as f'pass-{n}'"
     assert gang.run(script) == [["[0] [1]", late, passed]] * 2
-    assert len(gang.boards[0].callers) == 7
-    assert gang.boards[0].progress == {"pass": 1, "loss": 0.5}
+    assert len(gang.services[0].callers) == 7
+    assert gang.services[0].progress == {"pass": 1, "loss": 0.5}
 
 
 def test_what_importing_it_costs() -> None:

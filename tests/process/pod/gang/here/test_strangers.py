@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from launcher import here
-from launcher.pod.gang.here.service import Board
+from launcher.pod.gang.here.service import HereService
 from launcher.pod.gang.here.socket import ASKING, SILENT
 from launcher.pod.gang.protocol.messages import Generation, LeaderMessage, Marks
 from tests.support.waiting import wait_until
@@ -25,16 +25,16 @@ pytestmark = pytest.mark.timeout(60)
 
 
 @pytest.fixture
-def board(monkeypatch: pytest.MonkeyPatch) -> Iterator[Board]:
-    """A board with a generation, whose trainer is this very process."""
-    board = Board(lambda: None, hello=0.3)
-    board.start()
-    board.begin(1, 0, 1)
-    for name, value in board.environment().items():
+def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[HereService]:
+    """A service with a generation, whose trainer is this very process."""
+    service = HereService(lambda: None, hello=0.3)
+    service.start()
+    service.begin(1, 0, 1)
+    for name, value in service.environment().items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(here, "_KEPT", {})
-    yield board
-    board.close()
+    yield service
+    service.close()
     wait_until(lambda: threads() == 0)
 
 
@@ -49,7 +49,7 @@ def descriptors() -> int:
 
 
 def knock(stack: ExitStack) -> socket.socket:
-    """Connect to the board."""
+    """Connect to the service."""
     connection = stack.enter_context(socket.socket(socket.AF_UNIX))
     connection.settimeout(10)
     connection.connect("\0" + os.environ["LAUNCHER_HERE"].rpartition(":")[0])
@@ -89,16 +89,18 @@ def takes(connection: socket.socket, block: bytes, times: int, pause: float = 0)
         {"ask": "shutdown"},
     ],
 )
-def test_without_the_token_or_a_question_nobody_is_answered(board: Board, question: dict[str, object]) -> None:
+def test_without_the_token_or_a_question_nobody_is_answered(
+    service: HereService, question: dict[str, object]
+) -> None:
     with ExitStack() as stack:
         stranger = knock(stack)
         stranger.sendall(said(**question))
         assert hung_up(stranger)
-    assert board.marks == Marks()
+    assert service.marks == Marks()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-def test_another_user_is_turned_away_even_with_the_token(board: Board) -> None:
+def test_another_user_is_turned_away_even_with_the_token(service: HereService) -> None:
     script = """
 import json, os, socket
 from launcher import here
@@ -109,30 +111,30 @@ except here.GenerationEnded:
     print("turned away")
 """
     assert subprocess.check_output([sys.executable, "-c", script], env=os.environ) == b"turned away\n"
-    assert board.marks == Marks()
+    assert service.marks == Marks()
 
 
-def test_a_hundred_who_say_nothing_keep_nobody_out(board: Board) -> None:
+def test_a_hundred_who_say_nothing_keep_nobody_out(service: HereService) -> None:
     with ExitStack() as stack:
         strangers = [knock(stack) for _ in range(100)]
         here.share("k", 1)
-        assert board.marks.shared == {"k": "1"}
+        assert service.marks.shared == {"k": "1"}
         assert threads() == 1
         assert all(hung_up(stranger) for stranger in strangers)
 
 
-def test_more_callers_than_places_are_told_so(board: Board) -> None:
+def test_more_callers_than_places_are_told_so(service: HereService) -> None:
     with ExitStack() as stack:
         for number in range(ASKING):
             knock(stack).sendall(said(ask="barrier", name=f"b{number}"))
-        wait_until(lambda: len(board.marks.at) == ASKING)
+        wait_until(lambda: len(service.marks.at) == ASKING)
         with pytest.raises(here.Misuse, match=f"{ASKING} threads and processes of this trainer are waiting"):
             here.barrier("one more")
-    wait_until(lambda: board.marks.at == ())
+    wait_until(lambda: service.marks.at == ())
     here.share("k", 1)
 
 
-def test_of_the_connections_that_are_kept_the_longest_silent_makes_room(board: Board) -> None:
+def test_of_the_connections_that_are_kept_the_longest_silent_makes_room(service: HereService) -> None:
     with ExitStack() as stack:
         kept = [knock(stack) for _ in range(SILENT + 1)]
         for connection in kept:
@@ -147,10 +149,10 @@ def test_of_the_connections_that_are_kept_the_longest_silent_makes_room(board: B
         kept[2].sendall(said(token="wrong", ask="get", key="k", rank=0))  # noqa: S106  # no password
         assert hung_up(kept[2])
         here.share("k", 2)
-        assert board.marks.shared == {"k": "2"}
+        assert service.marks.shared == {"k": "2"}
 
 
-def test_half_a_second_line_is_waited_for_for_a_while_only(board: Board) -> None:
+def test_half_a_second_line_is_waited_for_for_a_while_only(service: HereService) -> None:
     with ExitStack() as stack:
         half, silent = knock(stack), knock(stack)
         for connection in (half, silent):
@@ -160,57 +162,57 @@ def test_half_a_second_line_is_waited_for_for_a_while_only(board: Board) -> None
         assert hung_up(half)
         silent.sendall(said(ask="get", key="k", rank=0))
         assert silent.recv(100) == b'{"ok": 1}\n'
-    assert board.marks.at == ()
+    assert service.marks.at == ()
 
 
-def test_one_who_ran_out_of_time_may_ask_again_over_the_same_connection(board: Board) -> None:
+def test_one_who_ran_out_of_time_may_ask_again_over_the_same_connection(service: HereService) -> None:
     with ExitStack() as stack:
         caller = knock(stack)
         for _ in range(3):
             caller.sendall(said(ask="get", key="k", rank=0, timeout=0.05))
-            assert b"nobody shared" not in (answer := caller.recv(200))
+            assert b"no trainer shared" not in (answer := caller.recv(200))
             assert b"trainer 0 has not shared it within 0.05 s" in answer
         here.share("k", 1)
         caller.sendall(said(ask="get", key="k", rank=0, timeout=0.05))
         assert caller.recv(200) == b'{"ok": 1}\n'
-    assert board.marks.shared == {"k": "1"}
+    assert service.marks.shared == {"k": "1"}
 
 
-def test_a_line_too_long_is_not_read_to_its_end(board: Board) -> None:
+def test_a_line_too_long_is_not_read_to_its_end(service: HereService) -> None:
     with ExitStack() as stack:
         stranger = knock(stack)
         assert not takes(stranger, b"x" * 65536, times=64)
         assert hung_up(stranger)
     here.share("k", 1)
-    assert board.marks.shared == {"k": "1"}
+    assert service.marks.shared == {"k": "1"}
 
 
-def test_half_a_line_and_a_slow_one_are_waited_for_for_a_while_only(board: Board) -> None:
+def test_half_a_line_and_a_slow_one_are_waited_for_for_a_while_only(service: HereService) -> None:
     with ExitStack() as stack:
         half, slow = knock(stack), knock(stack)
         half.sendall(said(ask="barrier", name="b")[:-5])
         assert not takes(slow, b" ", times=1000, pause=0.01)
         assert hung_up(half)
-    assert board.marks == Marks()
+    assert service.marks == Marks()
 
 
-def test_who_leaves_in_the_middle_is_forgotten(board: Board) -> None:
+def test_who_leaves_in_the_middle_is_forgotten(service: HereService) -> None:
     before = descriptors()
     with ExitStack() as stack:
         knock(stack).sendall(said(ask="share", key="k", value=1)[:-5])
         wait_until(lambda: descriptors() == before + 2)
     wait_until(lambda: descriptors() == before)
     assert threads() == 1
-    assert board.marks == Marks()
+    assert service.marks == Marks()
 
 
-def test_a_second_question_and_noise_after_the_first_are_not_heard(board: Board) -> None:
+def test_a_second_question_and_noise_after_the_first_are_not_heard(service: HereService) -> None:
     with ExitStack() as stack:
         talker = knock(stack)
         talker.sendall(said(ask="barrier", name="b") + said(ask="barrier", name="c"))
         talker.sendall(b"x" * 500_000)
-        wait_until(lambda: board.marks.at == ("b",))
-        board.hear(LeaderMessage(generation=Generation(number=1, members=(), digest=""), passed=("b", "c")))
+        wait_until(lambda: service.marks.at == ("b",))
+        service.hear(LeaderMessage(generation=Generation(number=1, members=(), digest=""), passed=("b", "c")))
         assert talker.recv(100) == b'{"ok": null}\n'
 
 
@@ -259,16 +261,16 @@ def test_a_launcher_that_stands_still_costs_a_report_a_moment(monkeypatch: pytes
 def test_a_launcher_that_stands_still_is_given_up_a_little_after_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     with ExitStack() as stack:
         stand_still(stack, monkeypatch, queue=10)
-        with pytest.raises(TimeoutError, match="the launcher stands still: no answer"):
+        with pytest.raises(TimeoutError, match="the launcher does not respond: no answer"):
             here.barrier("b", timeout=0.1)
     with pytest.raises(here.GenerationEnded, match="the launcher is gone"):
         here.barrier("b")
     here.progress(step=1)
 
 
-def test_what_was_heard_before_a_generation_began_counts_in_it(board: Board) -> None:
+def test_what_was_heard_before_a_generation_began_counts_in_it(service: HereService) -> None:
     word = LeaderMessage(generation=Generation(number=2, members=(), digest=""), shared={"1": {"k": "7"}})
-    board.hear(word)
-    board.begin(2, 0, 2)
-    os.environ.update(board.environment())
+    service.hear(word)
+    service.begin(2, 0, 2)
+    os.environ.update(service.environment())
     assert here.get("k") == 7

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from launcher import here
 from launcher.pod.gang.here import requests
-from launcher.pod.gang.here.requests import Ask, Barrier, Get, Progress, Share, understood
+from launcher.pod.gang.here.requests import Ask, Barrier, Get, Report, Share, understood
 from launcher.pod.gang.protocol import barriers
 
 
@@ -29,7 +29,7 @@ def line(**said: object) -> bytes:
         ({"ask": "share", "key": "k", "value": [1, "ü"]}, Share(key="k", text='[1, "\\u00fc"]')),
         ({"ask": "get", "key": "k", "rank": None, "timeout": 0.5}, Get(key="k", timeout=0.5)),
         ({"ask": "get", "key": "k", "rank": 2}, Get(key="k", rank=2)),
-        ({"ask": "progress", "facts": {"pass": 1, "loss": 0.5}}, Progress(facts={"pass": 1, "loss": 0.5})),
+        ({"ask": "progress", "facts": {"pass": 1, "loss": 0.5}}, Report(facts={"pass": 1, "loss": 0.5})),
     ],
 )
 def test_a_question_is_understood(said: dict[str, object], ask: Ask) -> None:
@@ -38,7 +38,7 @@ def test_a_question_is_understood(said: dict[str, object], ask: Ask) -> None:
 
 def test_of_progress_what_cannot_be_published_is_left_out() -> None:
     facts = {"a": float("nan"), "b": float("inf"), "c": 2**63, "d": [1], "e": "x" * 129, "f": "\n", "": 1, "g": 7}
-    assert understood(line(ask="progress", facts=facts)) == (b"t", Progress(facts={"g": 7}))
+    assert understood(line(ask="progress", facts=facts)) == (b"t", Report(facts={"g": 7}))
 
 
 @pytest.mark.parametrize(

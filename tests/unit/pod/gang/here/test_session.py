@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from launcher.pod.gang.here.requests import FACTS, Answer, Ask, Barrier, Get, Progress, Share
-from launcher.pod.gang.here.session import STANDING, Sheet
+from launcher.pod.gang.here.requests import FACTS, Answer, Ask, Barrier, Get, Report, Share
+from launcher.pod.gang.here.session import STANDING, HereSession
 from launcher.pod.gang.protocol.barriers import SHARED_BY_ALL, SHARED_BY_ONE
 from launcher.pod.gang.protocol.messages import Generation, LeaderMessage, Marks
 
@@ -15,19 +15,19 @@ WORD = LeaderMessage(generation=Generation(number=3, members=(), digest=""))
 OK: dict[str, Answer] = {"me": {"ok": None}}
 
 
-def sheet(trainers: int = 3) -> Sheet[str]:
-    return Sheet(number=3, rank=1, trainers=trainers, over="")
+def session(trainers: int = 3) -> HereSession[str]:
+    return HereSession(number=3, rank=1, trainers=trainers, over="")
 
 
-def misuse(sheet: Sheet[str], ask: Ask) -> str:
+def misuse(session: HereSession[str], ask: Ask) -> str:
     """Return the sentence that a question is refused with."""
-    (answer,) = sheet.ask("misuser", ask).values()
+    (answer,) = session.ask("misuser", ask).values()
     assert answer.keys() == {"misuse"}
     return str(answer["misuse"])
 
 
 def test_a_barrier_is_answered_once_the_leader_says_that_it_is_passed() -> None:
-    mine = sheet()
+    mine = session()
     assert mine.ask("me", Barrier(name="b")) == {}
     assert mine.marks == Marks(at=("b",))
     assert mine.hear(replace(WORD, passed=("a",))) == {}
@@ -36,14 +36,14 @@ def test_a_barrier_is_answered_once_the_leader_says_that_it_is_passed() -> None:
 
 
 def test_a_word_about_another_generation_releases_nobody() -> None:
-    mine = sheet()
+    mine = session()
     mine.ask("me", Barrier(name="b"))
     assert mine.hear(LeaderMessage(generation=Generation(number=2, members=(), digest=""), passed=("b",))) == {}
     assert mine.hear(LeaderMessage(passed=("b",))) == {}
 
 
 def test_a_name_is_good_for_one_use_and_for_one_caller() -> None:
-    mine = sheet()
+    mine = session()
     mine.ask("me", Barrier(name="b"))
     assert "waited at already" in misuse(mine, Barrier(name="b"))
     mine.ask("other", Barrier(name="c"))
@@ -54,7 +54,7 @@ def test_a_name_is_good_for_one_use_and_for_one_caller() -> None:
 
 
 def test_an_arrival_that_timed_out_stands_and_may_be_waited_for_again() -> None:
-    mine = sheet()
+    mine = session()
     mine.ask("me", Barrier(name="b", timeout=2))
     assert mine.late("me") == {"me": {"timeout": "barrier 'b': not every trainer came within 2 s"}}
     assert mine.late("me") == {}
@@ -68,7 +68,7 @@ def test_an_arrival_that_timed_out_stands_and_may_be_waited_for_again() -> None:
 
 
 def test_who_dies_at_a_barrier_does_not_stand_there() -> None:
-    mine = sheet()
+    mine = session()
     mine.ask("me", Barrier(name="b"))
     mine.ask("other", Get(key="k"))
     mine.gone("me")
@@ -78,7 +78,7 @@ def test_who_dies_at_a_barrier_does_not_stand_there() -> None:
 
 
 def test_a_trainer_stands_at_some_dozens_of_barriers_at_most() -> None:
-    mine = sheet()
+    mine = session()
     for number in range(STANDING):
         mine.ask(f"caller {number}", Barrier(name=f"b{number}", timeout=1))
         mine.late(f"caller {number}")
@@ -87,17 +87,17 @@ def test_a_trainer_stands_at_some_dozens_of_barriers_at_most() -> None:
 
 
 def test_a_value_of_another_trainer_comes_with_the_leaders_word_early_or_late() -> None:
-    mine, word = sheet(), replace(WORD, shared={"2": {"k": '"two"'}, "0": {"k": "[0]"}})
+    mine, word = session(), replace(WORD, shared={"2": {"k": '"two"'}, "0": {"k": "[0]"}})
     assert mine.ask("early", Get(key="k", rank=2)) == {}
     assert mine.ask("any", Get(key="k")) == {}
     assert mine.hear(word) == {"early": {"ok": "two"}, "any": {"ok": [0]}}
     assert mine.ask("me", Get(key="k", rank=2)) == {"me": {"ok": "two"}}
     assert mine.ask("other", Get(key="nothing", timeout=2)) == {}
-    assert mine.late("other") == {"other": {"timeout": "get('nothing'): nobody shared it within 2 s"}}
+    assert mine.late("other") == {"other": {"timeout": "get('nothing'): no trainer shared it within 2 s"}}
 
 
 def test_the_own_value_is_there_at_once_for_who_asks_for_the_own_rank() -> None:
-    mine = sheet()
+    mine = session()
     assert mine.ask("early", Get(key="k", rank=1, timeout=2)) == {}
     assert mine.ask("me", Share(key="k", text="1.5")) == {"me": {"ok": None}, "early": {"ok": 1.5}}
     assert mine.ask("any", Get(key="k")) == {}
@@ -107,7 +107,7 @@ def test_the_own_value_is_there_at_once_for_who_asks_for_the_own_rank() -> None:
 
 
 def test_a_text_that_is_no_json_is_handed_on_as_it_is() -> None:
-    mine = sheet()
+    mine = session()
     mine.hear(replace(WORD, shared={"0": {"k": "{", "deep": "[" * 50_000}}))
     assert mine.ask("me", Get(key="k")) == {"me": {"ok": "{"}}
     assert mine.ask("me", Get(key="deep")) == {"me": {"ok": "[" * 50_000}}
@@ -115,11 +115,11 @@ def test_a_text_that_is_no_json_is_handed_on_as_it_is() -> None:
 
 @pytest.mark.parametrize("rank", [-1, 3, 10**30])
 def test_an_unknown_rank_is_refused(rank: int) -> None:
-    assert misuse(sheet(), Get(key="k", rank=rank)) == f"get('k', rank={rank}): the ranks are 0 to 2"
+    assert misuse(session(), Get(key="k", rank=rank)) == f"get('k', rank={rank}): the ranks are 0 to 2"
 
 
 def test_what_one_trainer_shares_is_limited_and_a_new_value_takes_the_olds_place() -> None:
-    mine = sheet()
+    mine = session()
     most = Share(key="k", text="x" * (SHARED_BY_ONE - 7))
     assert mine.ask("me", most) == OK
     assert mine.ask("me", most) == OK
@@ -129,29 +129,29 @@ def test_what_one_trainer_shares_is_limited_and_a_new_value_takes_the_olds_place
 
 
 def test_what_all_share_is_limited_as_far_as_it_is_known_here() -> None:
-    mine = sheet()
+    mine = session()
     mine.hear(replace(WORD, shared={"0": {"k": "x" * (SHARED_BY_ALL - 17)}, "1": {"old": "x" * 1000}}))
     assert f"{SHARED_BY_ALL} is the limit" in misuse(mine, Share(key="k", text="1234"))
     assert mine.ask("me", Share(key="k", text="123")) == OK
 
 
 def test_progress_shows_the_last_of_each_fact_and_not_too_many() -> None:
-    mine = sheet()
-    mine.ask("me", Progress(facts={"pass": 1, "loss": 0.5}))
-    assert mine.ask("me", Progress(facts={"loss": 0.25, "step": 7})) == OK
+    mine = session()
+    mine.ask("me", Report(facts={"pass": 1, "loss": 0.5}))
+    assert mine.ask("me", Report(facts={"loss": 0.25, "step": 7})) == OK
     assert mine.marks.progress == {"pass": 1, "loss": 0.25, "step": 7}
-    mine.ask("me", Progress(facts={f"m{number}": number for number in range(FACTS)}))
+    mine.ask("me", Report(facts={f"m{number}": number for number in range(FACTS)}))
     assert len(mine.marks.progress) == FACTS
 
 
 def test_the_gang_decides_by_barriers_values_and_passes_not_by_steps() -> None:
-    mine = sheet()
+    mine = session()
     seen = [mine.decisive]
     for ask, decides in (
-        (Progress(facts={"step": 1}), False),
-        (Progress(facts={"pass": 0, "step": 2}), True),
-        (Progress(facts={"pass": 0, "step": 3, "loss": 0.5}), False),
-        (Progress(facts={"pass": 1}), True),
+        (Report(facts={"step": 1}), False),
+        (Report(facts={"pass": 0, "step": 2}), True),
+        (Report(facts={"pass": 0, "step": 3, "loss": 0.5}), False),
+        (Report(facts={"pass": 1}), True),
         (Share(key="k", text="1"), True),
         (Share(key="k", text="2"), True),
         (Share(key="k", text="2"), False),
@@ -166,7 +166,7 @@ def test_the_gang_decides_by_barriers_values_and_passes_not_by_steps() -> None:
 
 
 def test_the_end_of_a_generation_answers_all_who_wait_and_all_who_come() -> None:
-    mine = sheet()
+    mine = session()
     mine.ask("one", Barrier(name="b"))
     mine.ask("two", Get(key="k"))
     mine.ask("three", Share(key="k", text="1"))
@@ -182,4 +182,4 @@ def test_the_end_of_a_generation_answers_all_who_wait_and_all_who_come() -> None
 
 
 def test_before_the_first_generation_nothing_can_be_asked() -> None:
-    assert Sheet[str]().ask("me", Barrier(name="b")) == {"me": {"ended": "no generation has begun"}}
+    assert HereSession[str]().ask("me", Barrier(name="b")) == {"me": {"ended": "no generation has begun"}}
