@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -60,7 +59,7 @@ class Story:
 
     def for_job(self, settings: Settings) -> None:
         """Name the job and this pod in every event from now on."""
-        self._log.bind(job=settings.job, pod=socket.gethostname())
+        self._log.bind(job=settings.job, pod=os.uname().nodename)
 
     def met(self, roster: Roster) -> None:
         """Name this pod's rank, too, and the pod as its peers call it."""
