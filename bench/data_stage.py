@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from launcher.pod.data.stage import stage
 from launcher.pod.peers.roster import Peer, Roster
 from launcher.pod.settings.nouns import Role
-from launcher.pod.settings.variables import read
+from launcher.pod.settings.variables import read_settings
 
 
 def main(words: Sequence[str]) -> int:
@@ -21,7 +21,7 @@ def main(words: Sequence[str]) -> int:
         "LAUNCHER_PEERS": "static:127.0.1.1",
         "LAUNCHER_WORKDIR": workdir,
     }
-    settings = read(environ, ["--config=none"])
+    settings = read_settings(environ, ["--config=none"])
     peers = (Peer(address="127.0.1.1"),)
     roster = Roster(pservers=peers, trainers=peers, me=peers[0], role=Role.NODE)
     begun = time.monotonic()

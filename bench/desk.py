@@ -17,7 +17,7 @@ import pytest
 from bench.lives import Ground
 from bench.rows import Measure, Row, Values, in_turns, rows
 from launcher.desk.config.datacenters import Datacenter
-from launcher.desk.jobs.api_calls import PAGE, opened
+from launcher.desk.jobs.api_calls import PAGE, opened_api
 from launcher.job import PaddleJob
 from tests.grounds.api.control_plane import ControlPlane, control_plane
 
@@ -67,7 +67,7 @@ def _jobs(ground: Ground, words: Sequence[str], environ: Mapping[str, str]) -> t
 
 def fill(plane: ControlPlane, ground: Ground) -> None:
     """Make the jobs; suspended, so that there are no pods to make."""
-    api = opened(Datacenter(), "", {"KUBECONFIG": str(plane.kubeconfig)}, lambda _: None)
+    api = opened_api(Datacenter(), "", {"KUBECONFIG": str(plane.kubeconfig)}, lambda _: None)
     for number in range(JOBS):
         ground.progress(f"job {number} of {JOBS}")
         job = PaddleJob(job_name=f"job-{number}", entry_point="python train.py", runtime_image="repo/paddle:1")

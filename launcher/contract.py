@@ -67,12 +67,12 @@ RECORD = ".launcher"
 NOW, VERDICT = "now", "verdict.json"
 
 # Letters that a path may have where bash reads it, too: Paddle 2.6.2 gives its save and load paths to bash unquoted.
-PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-")
+_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-")
 
 
 def is_plain(path: str) -> bool:
     """Return whether a path means the same to a shell as to the kernel."""
-    return bool(path) and PLAIN.issuperset(path)
+    return bool(path) and _PLAIN.issuperset(path)
 
 
 def job_of(job: str, role: str) -> str:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 CUT = "..."
-LONGEST = 1000  # characters of a name in a message
+LONGEST_NAME_SHOWN = 1000  # characters of a name in a message
 
 
 def visible(text: object, limit: int = 0) -> str:
@@ -28,7 +28,7 @@ def one_line(text: object, limit: int = 0) -> str:
 def shown(name: object) -> str:
     """Return a file's name or path: unprintable characters and foreign bytes as escapes, which name it exactly."""
     text = str(name)
-    return _cut(text if text.isprintable() else repr(text), LONGEST)
+    return _cut(text if text.isprintable() else repr(text), LONGEST_NAME_SHOWN)
 
 
 def split_lines(pieces: Iterable[bytes], longest: int) -> Iterator[bytes]:

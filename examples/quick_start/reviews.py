@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from launcher.bridge.failure import DATA, TrainingFailure
+from launcher.bridge.failure import BAD_DATA, TrainingFailure
 from launcher.bridge.fleet_role import FleetRole
 
 PREPARED = Path(__file__).resolve().parent / "data" / "prepared"
@@ -70,7 +70,7 @@ def _part(name: str, numbers: dict[str, int]) -> Part:
         known = [numbers.get(word, UNKNOWN) for word in text.split()[:LENGTH]]
         if kind not in ("0", "1") or not known:
             raise TrainingFailure(
-                DATA, f"{PREPARED / name}:{row + 1}: {line[:40]!r}: expected 0 or 1, a tab and words"
+                BAD_DATA, f"{PREPARED / name}:{row + 1}: {line[:40]!r}: expected 0 or 1, a tab and words"
             )
         words[row, : len(known)] = known
         label[row] = int(kind)
@@ -81,7 +81,9 @@ def _lines(name: str) -> list[str]:
     try:
         lines = (PREPARED / name).read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError) as error:
-        raise TrainingFailure(DATA, f"{error}: data/get_data.sh and then preprocess.sh make it") from None
+        raise TrainingFailure(BAD_DATA, f"{error}: data/get_data.sh and then preprocess.sh make it") from None
     if not lines:
-        raise TrainingFailure(DATA, f"{PREPARED / name} is empty: data/get_data.sh and then preprocess.sh make it")
+        raise TrainingFailure(
+            BAD_DATA, f"{PREPARED / name} is empty: data/get_data.sh and then preprocess.sh make it"
+        )
     return lines

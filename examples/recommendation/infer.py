@@ -30,10 +30,10 @@ def main(words: Sequence[str] | None = None) -> None:
     try:
         data = read(given.data)
     except (BadData, OSError) as error:
-        raise TrainingFailure(failure.DATA, f"infer: {error}") from None
+        raise TrainingFailure(failure.BAD_DATA, f"infer: {error}") from None
     if given.user not in data.users:
         raise TrainingFailure(
-            failure.DATA, f"infer: {given.data} has no user {given.user}: expected {_some(data.users)}"
+            failure.BAD_DATA, f"infer: {given.data} has no user {given.user}: expected {_some(data.users)}"
         )
     movies = _unrated(data, given.user)
     if not movies:
@@ -64,7 +64,7 @@ def _unrated(data: Data, user: int) -> list[int]:
 def _newest(output: Path) -> Path:
     found = sorted(path.parent for path in output.glob(f"pass-*/{passes.DONE}"))
     if not found:
-        raise TrainingFailure(failure.DATA, f"infer: {output} has no complete pass: name one with --pass")
+        raise TrainingFailure(failure.BAD_DATA, f"infer: {output} has no complete pass: name one with --pass")
     return found[-1]
 
 

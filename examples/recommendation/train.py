@@ -79,7 +79,7 @@ def _shard(given: argparse.Namespace) -> Shard:
     try:
         return Shard(given.data)
     except (BadData, OSError) as error:
-        raise TrainingFailure(failure.DATA, f"train: {error}") from None
+        raise TrainingFailure(failure.BAD_DATA, f"train: {error}") from None
 
 
 def _rmse(session: Session, rating: Tensor, shard: Shard, number: int) -> float:

@@ -106,10 +106,10 @@ def _lines(path: Path) -> Rows:
     try:
         rows = list(dist_reader(str(path), here.trainers(), here.rank())())
     except (DatasetError, OSError) as error:
-        raise TrainingFailure(failure.DATA, f"train: {error}: expected what prepare.py makes") from None
+        raise TrainingFailure(failure.BAD_DATA, f"train: {error}: expected what prepare.py makes") from None
     if not rows or any(len(row) != grams.WINDOW or not 0 <= max(row) < grams.WORDS for row in rows):
         raise TrainingFailure(
-            failure.DATA, f"train: {path}: expected lines of {grams.WINDOW} numbers below {grams.WORDS}"
+            failure.BAD_DATA, f"train: {path}: expected lines of {grams.WINDOW} numbers below {grams.WORDS}"
         )
     return np.array(rows, "int64")
 

@@ -7,7 +7,7 @@ from dataclasses import fields
 from functools import partial
 
 from launcher.bridge import failure
-from launcher.bridge.native import VERSION
+from launcher.bridge.native import PADDLE_VERSION
 from launcher.bridge.v1 import flags, pserver, trainer
 from launcher.bridge.v1.log import V1Log
 
@@ -24,8 +24,8 @@ Several trainers need a launcher: start_paddle sets these flags for them. The la
 config. Flags, with their defaults:
 
 """
-ABOUT = f"PaddlePaddle {VERSION}'s parameter servers behind the v1 command line, with_gpu: OFF\n"
-COMMANDS = {"pserver": pserver.run_pserver, "train": trainer.train}
+ABOUT = f"PaddlePaddle {PADDLE_VERSION}'s parameter servers behind the v1 command line, with_gpu: OFF\n"
+_COMMANDS = {"pserver": pserver.run_pserver, "train": trainer.train}
 
 
 def main() -> int:
@@ -37,8 +37,8 @@ def main() -> int:
     if command == "help" or {"-h", "--help"} & {command, *words}:
         sys.stdout.write(flags_usage())
         return 0
-    if command not in COMMANDS:
-        sys.stderr.write(f"paddle {command}: expected paddle {' or paddle '.join(COMMANDS)}\n\n{flags_usage()}")
+    if command not in _COMMANDS:
+        sys.stderr.write(f"paddle {command}: expected paddle {' or paddle '.join(_COMMANDS)}\n\n{flags_usage()}")
         return failure.SETTINGS
     log = V1Log()
     log.tell(f"commandline:  paddle {' '.join(sys.argv[1:])}")
@@ -47,7 +47,7 @@ def main() -> int:
 
 def run_command(command: str, words: list[str], log: V1Log) -> None:
     """Run a command with these flags."""
-    COMMANDS[command](flags.parse_flags(words), log)
+    _COMMANDS[command](flags.parse_flags(words), log)
 
 
 def flags_usage() -> str:

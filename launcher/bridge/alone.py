@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from launcher.bridge import native, parts, passes
-from launcher.bridge.failure import DATA, TrainingFailure
+from launcher.bridge.failure import BAD_DATA, TrainingFailure
 from launcher.bridge.native import Untyped
 
 
@@ -38,7 +38,9 @@ class Alone:
 
     def save(self, directory: Path) -> dict[str, object]:
         """Write all persistent variables, and return the facts for `done`."""
-        self._numpy.savez_compressed(directory / parts.ALONE, **{name: self._array(name) for name in self._names()})
+        self._numpy.savez_compressed(
+            directory / parts.LOCAL_PARAMETERS, **{name: self._array(name) for name in self._names()}
+        )
         return {"pservers": 0}
 
     def load(self, directory: Path, facts: Mapping[str, Any]) -> None:
@@ -51,12 +53,13 @@ class Alone:
         for name in self._names():
             if name not in values:
                 raise TrainingFailure(
-                    DATA, f"{name} is not in this pass: it was saved by another network, or with another optimizer"
+                    BAD_DATA,
+                    f"{name} is not in this pass: it was saved by another network, or with another optimizer",
                 )
             value = values[name]
             if value.shape != self._array(name).shape:
                 shapes = f"{value.shape}, expected {self._array(name).shape}"
-                raise TrainingFailure(DATA, f"{name} has the shape {shapes}: it was saved by another network")
+                raise TrainingFailure(BAD_DATA, f"{name} has the shape {shapes}: it was saved by another network")
             self._tensor(name).set(value, self._paddle.CPUPlace())
 
     def _names(self) -> list[str]:

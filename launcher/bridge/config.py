@@ -23,14 +23,14 @@ from types import ModuleType
 from typing import Any
 
 from launcher import here
-from launcher.bridge.failure import DATA, SETTINGS, TrainingFailure
+from launcher.bridge.failure import BAD_DATA, SETTINGS, TrainingFailure
 from launcher.bridge.fleet_role import FleetRole
+from launcher.bridge.network import Layers, feed_problem, kind, network_problems
 from launcher.bridge.network import Network as Network  # configs import it from here
-from launcher.bridge.network import Untyped, feed_problem, kind, network_problems
 
-NAME = "paddle_config"  # of the module, whatever the name of the file
+CONFIG_NAME = "paddle_config"  # of the module, whatever the name of the file
 FUNCTIONS = {"network": True, "train": True, "data": False, "test": False}  # and whether it is required
-NUMBERS = {"batch_size": 256, "learning_rate": 1e-3}
+_NUMBERS = {"batch_size": 256, "learning_rate": 1e-3}
 END: Any = object()  # of the feeds: None may be one of them, and is refused
 
 
@@ -44,19 +44,19 @@ class ConfigFile:
     @property
     def learning_rate(self) -> float:
         """The step of Adam."""
-        return float(self.said.get("learning_rate", NUMBERS["learning_rate"]))
+        return float(self.said.get("learning_rate", _NUMBERS["learning_rate"]))
 
     @property
     def tests(self) -> bool:
         """Whether it has held-out data."""
         return self.said.get("test") is not None
 
-    def data(self) -> Untyped:
+    def data(self) -> Layers:
         """Return the result of its `data`, None without one."""
-        with self._blamed("data", DATA):
+        with self._blamed("data", BAD_DATA):
             return self.said["data"]() if self.said.get("data") else None
 
-    def network(self, session: Untyped, data: Untyped) -> Network:
+    def network(self, session: Layers, data: Layers) -> Network:
         """Return its network, in this session's program."""
         with self._blamed("network", SETTINGS):
             made = self.said["network"](session, data)
@@ -70,27 +70,27 @@ class ConfigFile:
             raise TrainingFailure(SETTINGS, "\n".join(f"{self.path}: network(): {each}" for each in wrong))
         return made
 
-    def train(self, data: Untyped, number: int, role: FleetRole, network: Network) -> Iterator[Mapping[str, Any]]:
+    def train(self, data: Layers, number: int, role: FleetRole, network: Network) -> Iterator[Mapping[str, Any]]:
         """Yield the feeds of a pass, each checked against the network."""
         return self._feeds("train", network, lambda: self.said["train"](data, number, role))
 
-    def test(self, data: Untyped, network: Network) -> Iterator[Mapping[str, Any]]:
+    def test(self, data: Layers, network: Network) -> Iterator[Mapping[str, Any]]:
         """Yield the held-out feeds, none without `test`."""
         return self._feeds("test", network, lambda: self.said["test"](data) if self.tests else ())
 
     def _feeds(
         self, name: str, network: Network, made: Callable[[], Iterable[Mapping[str, Any]]]
     ) -> Iterator[Mapping[str, Any]]:
-        with self._blamed(name, DATA):
+        with self._blamed(name, BAD_DATA):
             feeds = iter(made())
         while True:
-            with self._blamed(name, DATA):
+            with self._blamed(name, BAD_DATA):
                 feed = next(feeds, END)
             if feed is END:
                 return
             wrong = feed_problem(feed, network.inputs)
             if wrong:
-                raise TrainingFailure(DATA, f"{self.path}: {name}() yielded {wrong}")
+                raise TrainingFailure(BAD_DATA, f"{self.path}: {name}() yielded {wrong}")
             yield feed
 
     @contextmanager
@@ -106,9 +106,9 @@ def load(path: Path) -> ConfigFile:
         text = path.read_bytes()
     except OSError as error:
         raise TrainingFailure(SETTINGS, f"the config {path} cannot be read: {error.strerror}") from None
-    module = ModuleType(NAME)
+    module = ModuleType(CONFIG_NAME)
     module.__file__ = str(path)
-    sys.modules[NAME] = module  # dataclasses look there
+    sys.modules[CONFIG_NAME] = module  # dataclasses look there
     sys.path.insert(0, str(path.parent))
     with _blamed(path, "", SETTINGS):
         exec(compile(text, str(path), "exec"), module.__dict__)  # noqa: S102  # a config is a program
@@ -127,7 +127,7 @@ def _problems(said: Mapping[str, Any]) -> list[str]:
             )
         elif said.get(name) is not None and not callable(said[name]):
             wrong.append(f"{name} is {kind(said[name])}: expected a function")
-    for name, number in NUMBERS.items():
+    for name, number in _NUMBERS.items():
         value = said.get(name, number)
         if isinstance(value, bool) or not isinstance(value, (type(number), int)) or not 0 < value < float("inf"):
             wrong.append(f"{name} is {value!r}: expected a number above 0, such as {number:g}")

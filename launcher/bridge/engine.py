@@ -27,7 +27,7 @@ from typing import Any
 from launcher import here
 from launcher.bridge import native, parts, passes
 from launcher.bridge.alone import Alone
-from launcher.bridge.failure import DATA, SETTINGS, TrainingFailure
+from launcher.bridge.failure import BAD_DATA, SETTINGS, TrainingFailure
 from launcher.bridge.fleet_role import FleetRole
 from launcher.bridge.native import Untyped
 from launcher.bridge.servers import Servers
@@ -45,7 +45,7 @@ def _nobody(_directory: Path, _facts: Mapping[str, Any]) -> None:
 def hold_finite(what: str, number: float, when: str) -> None:
     """Refuse a value that is infinite or no number."""
     if not math.isfinite(number):
-        raise TrainingFailure(DATA, f"{what} is {number} {when}: is the learning rate too high?")
+        raise TrainingFailure(BAD_DATA, f"{what} is {number} {when}: is the learning rate too high?")
 
 
 class Session:
@@ -133,7 +133,9 @@ class Session:
             total, samples = total + mean * size, samples + size
             after(batch, size, mean, *others)
         if not samples:
-            raise TrainingFailure(DATA, f"trainer {self.role.rank} has no batch in pass {number}: its data is empty")
+            raise TrainingFailure(
+                BAD_DATA, f"trainer {self.role.rank} has no batch in pass {number}: its data is empty"
+            )
         return total / samples
 
     def _step(self, feed: Mapping[str, Any], wanted: Sequence[Untyped]) -> list[float]:

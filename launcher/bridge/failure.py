@@ -13,10 +13,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-DATA = Code.DATA  # bad data, NaN in the cost, a torn pass: not worth a restart
+BAD_DATA = Code.DATA  # bad data, NaN in the cost, a torn pass: not worth a restart
 CANNOT_START = Code.CANNOT_START
 STORAGE = Code.SHARD
-ENDED = Code.JOIN  # the gang's doing; the launcher knows why, and whether another generation follows
+GENERATION_ENDED = Code.JOIN  # the gang's doing; the launcher knows why, and whether another generation follows
 SETTINGS = Code.SETTINGS
 
 
@@ -40,7 +40,7 @@ def code_of(program: Callable[[], None]) -> int:
         return failure.code
     except here.GenerationEnded as ended:
         sys.stderr.write(f"{ended}\n")
-        return ENDED
+        return GENERATION_ENDED
     return 0
 
 

@@ -19,7 +19,7 @@ from launcher.bridge.failure import CANNOT_START, TrainingFailure
 from launcher.bridge.fleet_role import QUIET
 
 Untyped = Any  # Paddle has no types
-VERSION = "2.6.2"  # the last version with working parameter servers; 3.3 has none
+PADDLE_VERSION = "2.6.2"  # the last version with working parameter servers; 3.3 has none
 
 
 def module(name: str) -> Untyped:
@@ -41,8 +41,8 @@ def module(name: str) -> Untyped:
 def paddle() -> Untyped:
     """Return Paddle, for static graphs."""
     found = module("paddle")
-    if found.__version__ != VERSION:
-        raise TrainingFailure(CANNOT_START, f"this is paddlepaddle {found.__version__}: expected {VERSION}")
+    if found.__version__ != PADDLE_VERSION:
+        raise TrainingFailure(CANNOT_START, f"this is paddlepaddle {found.__version__}: expected {PADDLE_VERSION}")
     found.disable_signal_handler()  # on TERM it would write a page of C++ into the log
     found.enable_static()
     return found

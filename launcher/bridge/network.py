@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-Untyped = Any  # Paddle has no types
+Layers = Any  # Paddle has no types
 
 
 @dataclass(frozen=True)
@@ -17,12 +17,12 @@ class Network:
     """A config's network: cost and evaluators are means over a batch, each a tensor of one number."""
 
     inputs: Sequence[str]  # in the order of the log
-    cost: Untyped  # minimized
-    shown: Untyped = None  # the reported cost, if it differs
-    evaluators: Mapping[str, Untyped] = field(default_factory=dict)  # reported beside it
+    cost: Layers  # minimized
+    shown: Layers = None  # the reported cost, if it differs
+    evaluators: Mapping[str, Layers] = field(default_factory=dict)  # reported beside it
 
     @property
-    def told(self) -> Untyped:
+    def told(self) -> Layers:
         """The reported cost."""
         return self.cost if self.shown is None else self.shown
 
@@ -63,7 +63,7 @@ def kind(value: object) -> str:
     return "None" if value is None else f"a {type(value).__name__}"
 
 
-def _tensors(network: Network) -> dict[str, Untyped]:
+def _tensors(network: Network) -> dict[str, Layers]:
     shown = {} if network.shown is None else {"shown": network.shown}
     evaluators = network.evaluators if isinstance(network.evaluators, Mapping) else {}
     return {"cost": network.cost, **shown, **{f"the evaluator {name}": each for name, each in evaluators.items()}}
@@ -75,7 +75,7 @@ def _are_names(inputs: object) -> bool:
     return bool(inputs) and all(isinstance(each, str) for each in inputs)
 
 
-def _rows(value: Untyped) -> int:
+def _rows(value: Layers) -> int:
     try:
         return len(value)
     except TypeError:  # a number has none

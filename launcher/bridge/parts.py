@@ -14,12 +14,12 @@ from typing import Any
 from zipfile import BadZipFile
 
 from launcher.bridge import native
-from launcher.bridge.failure import DATA, TrainingFailure
+from launcher.bridge.failure import BAD_DATA, TrainingFailure
 
-ALONE = "parameters.npz"  # written by a training without pservers
-FIRST = 6
+LOCAL_PARAMETERS = "parameters.npz"  # written by a training without pservers
+_FIRST = 6
 OTHERS = 11
-BLOCK = 1 << 20
+_BLOCK = 1 << 20
 
 
 def parameters(directory: Path, facts: Mapping[str, Any], sparse: bool = True) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def parameters(directory: Path, facts: Mapping[str, Any], sparse: bool = True) -
     """
     numpy = native.module("numpy")
     if not facts.get("pservers"):
-        with _readable(directory / ALONE), numpy.load(directory / ALONE) as found:
+        with _readable(directory / LOCAL_PARAMETERS), numpy.load(directory / LOCAL_PARAMETERS) as found:
             return dict(found)
     values: dict[str, Any] = {}
     for table, told in facts["tables"].items():
@@ -49,7 +49,7 @@ def _divided(numbers: list[float], variables: list[tuple[str, list[int]]], where
     for name, shape in variables:
         end = begin + int(numpy.prod(shape))
         if end > len(numbers):
-            raise TrainingFailure(DATA, f"{where}: {len(numbers)} numbers: expected {end} or more, up to {name}")
+            raise TrainingFailure(BAD_DATA, f"{where}: {len(numbers)} numbers: expected {end} or more, up to {name}")
         values[name] = numpy.array(numbers[begin:end], "float32").reshape(shape)
         begin = end
     return values
@@ -59,8 +59,8 @@ def vectors(table: Path, dim: int) -> Iterator[tuple[int, list[float]]]:
     """Yield each id and its vector."""
     for where, words in _lines(table):
         if len(words) < OTHERS + dim - 1:
-            raise TrainingFailure(DATA, f"{where}: {len(words)} numbers: expected those of a vector of {dim}")
-        vector = [words[FIRST], *words[OTHERS : OTHERS + dim - 1]]
+            raise TrainingFailure(BAD_DATA, f"{where}: {len(words)} numbers: expected those of a vector of {dim}")
+        vector = [words[_FIRST], *words[OTHERS : OTHERS + dim - 1]]
         yield int(words[0]), [float(word) for word in vector]
 
 
@@ -73,7 +73,7 @@ def check_parts(directory: Path) -> None:
     """Read every part of a pass to its end: a pserver skips a part that it cannot read, without a message."""
     for path in sorted(directory.glob("*/part-*")):
         with _readable(path), gzip.open(path) as part:
-            while part.read(BLOCK):
+            while part.read(_BLOCK):
                 pass
 
 
@@ -91,5 +91,5 @@ def _readable(path: Path) -> Iterator[None]:
         yield
     except (OSError, EOFError, ValueError, zlib.error, BadZipFile) as error:
         raise TrainingFailure(
-            DATA, f"{path} cannot be read: {error}: remove this pass, or start from another one"
+            BAD_DATA, f"{path} cannot be read: {error}: remove this pass, or start from another one"
         ) from None

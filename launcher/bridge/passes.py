@@ -15,14 +15,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from launcher.bridge.failure import DATA, SETTINGS, STORAGE, TrainingFailure
+from launcher.bridge.failure import BAD_DATA, SETTINGS, STORAGE, TrainingFailure
 from launcher.contract import DONE_FILE, is_plain, pass_directory
 
 DONE = DONE_FILE  # the name that examples/recommendation/infer.py reads
 SAVING = ".saving-"
 # Files of another machine may appear later than its report of them: NFS caches a listing up to a minute.
-PATIENCE = 65.0
-LOOK_AGAIN = 0.2
+_PATIENCE = 65.0
+_LOOK_AGAIN = 0.2
 
 
 def safe(directory: str) -> Path:
@@ -72,16 +72,18 @@ def read_pass(directory: Path) -> Mapping[str, Any]:
         facts = json.loads((directory / DONE_FILE).read_text())
         named = dict(facts["files"])
     except OSError as error:
-        raise TrainingFailure(DATA, f"{directory} is not a complete pass: {DONE_FILE}: {error.strerror}") from None
+        raise TrainingFailure(
+            BAD_DATA, f"{directory} is not a complete pass: {DONE_FILE}: {error.strerror}"
+        ) from None
     except (ValueError, KeyError, TypeError):
         raise TrainingFailure(
-            DATA, f"{directory / DONE_FILE} names no files: this pass was not saved by this program"
+            BAD_DATA, f"{directory / DONE_FILE} names no files: this pass was not saved by this program"
         ) from None
     found = sizes(directory)
     for name, size in named.items():
         if found.get(name) != size:
             has = "is missing" if name not in found else f"has {found[name]} bytes"
-            raise TrainingFailure(DATA, f"{directory} is torn: {name} {has}, expected {size} by {DONE_FILE}")
+            raise TrainingFailure(BAD_DATA, f"{directory} is torn: {name} {has}, expected {size} by {DONE_FILE}")
     return dict(facts)
 
 
@@ -109,7 +111,7 @@ def _parts(table: Path) -> int:
     return sum(path.stat().st_size > 0 for path in table.glob("part-*"))
 
 
-def await_files(directory: Path, expected: Mapping[str, int], patience: float = PATIENCE) -> None:
+def await_files(directory: Path, expected: Mapping[str, int], patience: float = _PATIENCE) -> None:
     """Wait until the pservers' files are visible here."""
     deadline = time.monotonic() + patience
     while lack := lacking_parts(directory, expected):
@@ -120,7 +122,7 @@ def await_files(directory: Path, expected: Mapping[str, int], patience: float = 
                 "check that the volume has room, and that every pserver's pod mounts the same volume at the same "
                 "path",
             )
-        time.sleep(LOOK_AGAIN)
+        time.sleep(_LOOK_AGAIN)
 
 
 def _sync(path: Path, text: str) -> None:

@@ -20,8 +20,8 @@ from launcher.bridge.fleet_role import FleetRole
 from launcher.bridge.native import Untyped
 
 SHARDS = 12  # at least; of 1,000, the default, each pass takes five times as long
-FAREWELL = 2.0
-LOOK_AGAIN = 0.02
+_FAREWELL = 2.0
+_LOOK_AGAIN = 0.02
 # The client would merge twelve pushes into one, and Adam would lose their steps; the rest are its defaults.
 CLIENT = (
     "-max_body_size=314217728 -bthread_concurrency=40 -socket_max_unwritten_bytes=2048000000 "
@@ -177,13 +177,13 @@ def _check_dense(directory: Path, tables: Mapping[str, Any]) -> None:
 def _await_close(endpoint: str) -> None:
     """Wait a moment until a pserver has closed its port: it is killed if the trainers leave first."""
     host, _, port = endpoint.rpartition(":")
-    deadline = time.monotonic() + FAREWELL
+    deadline = time.monotonic() + _FAREWELL
     while time.monotonic() < deadline:
         try:
-            socket.create_connection((host, int(port)), timeout=FAREWELL).close()
+            socket.create_connection((host, int(port)), timeout=_FAREWELL).close()
         except OSError:
             return
-        time.sleep(LOOK_AGAIN)
+        time.sleep(_LOOK_AGAIN)
 
 
 def check_port(endpoint: str) -> None:

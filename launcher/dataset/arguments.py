@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import NoReturn
 
-MOST = 99_999
+_MOST = 99_999
 SPLIT = """Split data into shards, one for each trainer, with a manifest of their digests.
 
 Without an input it writes made-up ratings for a first training. Run again, it continues where it stopped."""
@@ -76,8 +76,8 @@ def _whole(name: str, text: str) -> int:
         number = 0
     if number < 1:
         raise DatasetMisuse(f"{name}={shown(text)}: expected a whole number, 1 or more")
-    if name != "--samples" and number > MOST:
-        raise DatasetMisuse(f"{name}={number}: expected at most {MOST}")
+    if name != "--samples" and number > _MOST:
+        raise DatasetMisuse(f"{name}={number}: expected at most {_MOST}")
     return number
 
 

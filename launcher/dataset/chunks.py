@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 MAGIC = b"\x04\x03\x02\x01"  # 0x01020304, little-endian as everything here
-NONE, SNAPPY, GZIP = range(3)
-COMPRESSORS = {"none": NONE, "snappy": SNAPPY, "gzip": GZIP}
+NONE, SNAPPY, _GZIP = range(3)
+COMPRESSORS = {"none": NONE, "snappy": SNAPPY, "gzip": _GZIP}
 SIZE = 32 << 20  # bytes of records that a chunk holds by default
-LIMIT = 256 << 20  # bytes that a reader holds for one chunk: a damaged header may claim anything
-LARGEST = LIMIT // 2  # bytes of a record, which may stand in a chunk behind others
+CHUNK_LIMIT = 256 << 20  # bytes that a reader holds for one chunk: a damaged header may claim anything
+LARGEST = CHUNK_LIMIT // 2  # bytes of a record, which may stand in a chunk behind others
 GZIPPED = 16 + zlib.MAX_WBITS
 LEVEL = 6
 _HEADER = struct.Struct("<4s4I")
@@ -35,14 +35,14 @@ class Header:
         self.checksum, self.compressor, self.size, self.records = checksum, compressor, size, records
 
 
-def chunk_header(data: bytes, limit: int = LIMIT) -> Header:
+def chunk_header(data: bytes, limit: int = CHUNK_LIMIT) -> Header:
     """Return the header in these bytes, or raise a ValueError with the reason."""
     if len(data) < HEADER:
         raise ValueError(f"the file ends in a header, after {len(data)} of {HEADER} bytes")
     magic, checksum, compressor, size, records = _HEADER.unpack(data)
     if magic != MAGIC:
         raise ValueError(f"no chunk begins here: found {magic.hex()}, expected {MAGIC.hex()}")
-    if compressor > GZIP:
+    if compressor > _GZIP:
         raise ValueError(f"unknown compressor {compressor}")
     if size > limit or records * _LENGTH.size > limit:
         raise ValueError(f"a chunk of {size} bytes with {records} records: expected at most {limit} bytes")
@@ -53,7 +53,7 @@ def encode_chunk(records: Sequence[bytes], compressor: int) -> bytes:
     """Return a whole chunk with these records."""
     pack = _LENGTH.pack
     payload = b"".join([part for record in records for part in (pack(len(record)), record)])
-    if compressor == GZIP:
+    if compressor == _GZIP:
         work = zlib.compressobj(LEVEL, zlib.DEFLATED, GZIPPED)
         payload = work.compress(payload) + work.flush()
     elif compressor == SNAPPY:
@@ -63,13 +63,13 @@ def encode_chunk(records: Sequence[bytes], compressor: int) -> bytes:
     return _HEADER.pack(MAGIC, zlib.crc32(payload), compressor, len(payload), len(records)) + payload
 
 
-def decode_chunk(head: Header, stored: bytes, limit: int = LIMIT) -> bytes:
+def decode_chunk(head: Header, stored: bytes, limit: int = CHUNK_LIMIT) -> bytes:
     """Return the records of a chunk, each behind its length, or raise a ValueError with the reason."""
     if len(stored) < head.size:
         raise ValueError(f"the file ends in a chunk, after {len(stored)} of {head.size} bytes")
     if zlib.crc32(stored) != head.checksum:
         raise ValueError("its checksum is wrong")
-    if head.compressor == GZIP:
+    if head.compressor == _GZIP:
         return _gunzip(stored, limit)
     if head.compressor == SNAPPY:
         from launcher.dataset import snappy

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-MANY = 64  # records a shard; a larger batch is cut into pieces
+_MANY = 64  # records a shard; a larger batch is cut into pieces
 
 
 class Dealer:
@@ -34,7 +34,7 @@ class Dealer:
             yield shard, batch[(shard - done) % self.count :: self.count]
 
     def _by_bytes(self, batch: list[bytes]) -> Iterator[tuple[int, list[bytes]]]:
-        if len(batch) < MANY * self.count:
+        if len(batch) < _MANY * self.count:
             given: list[list[bytes]] = [[] for _ in range(self.count)]
             for record in batch:
                 shard = self.bytes.index(min(self.bytes))

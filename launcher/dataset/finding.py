@@ -11,8 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-BLOCK = 1 << 16
-PATIENCE = 1 << 30  # bytes searched without success: a malicious file cannot hold the reader
+_BLOCK = 1 << 16
+SEARCH_LIMIT = 1 << 30  # bytes searched without success: a malicious file cannot hold the reader
 
 
 def next_chunk(file: BinaryIO, begun: int, head: Header | None, limit: int, name: str) -> int:
@@ -22,7 +22,7 @@ def next_chunk(file: BinaryIO, begun: int, head: Header | None, limit: int, name
         behind = begun + HEADER + head.size
         if behind == end or _header_at(file, behind, end, limit):
             return behind
-    left = PATIENCE
+    left = SEARCH_LIMIT
     at = begun + 1
     while at < end:
         at = _magic(file, at, end)
@@ -41,13 +41,13 @@ def _magic(file: BinaryIO, at: int, end: int) -> int:
     """Return the position of the next mark of a chunk, from here on."""
     while at < end:
         file.seek(at)
-        block = file.read(BLOCK)
+        block = file.read(_BLOCK)
         where = block.find(MAGIC)
         if where >= 0:
             return at + where
-        if len(block) < BLOCK:
+        if len(block) < _BLOCK:
             break
-        at += BLOCK - len(MAGIC) + 1
+        at += _BLOCK - len(MAGIC) + 1
     return end
 
 
@@ -63,7 +63,7 @@ def _header_at(file: BinaryIO, at: int, end: int, limit: int) -> Header | None:
 def _whole(file: BinaryIO, head: Header) -> bool:
     checksum, left = 0, head.size
     while left:
-        block = file.read(min(left, BLOCK))
+        block = file.read(min(left, _BLOCK))
         if not block:
             return False
         checksum = zlib.crc32(block, checksum)

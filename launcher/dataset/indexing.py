@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from launcher.dataset.chunks import HEADER, LIMIT, chunk_header
+from launcher.dataset.chunks import CHUNK_LIMIT, HEADER, chunk_header
 from launcher.dataset.problem import Damaged
 from launcher.text import shown
 
@@ -24,7 +24,7 @@ class Chunk:
         self.first, self.records, self.offset, self.end = first, records, offset, end
 
 
-def index(file: File, limit: int = LIMIT) -> Sequence[Chunk]:
+def index(file: File, limit: int = CHUNK_LIMIT) -> Sequence[Chunk]:
     """Return the position of each chunk; only headers are read."""
     handle, name, mine = opened_file(file, "rb")
     found: list[Chunk] = []

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-LIMIT = 64 << 20  # bytes of a manifest: some hundred thousand files
-DIGITS = 18
+MANIFEST_LIMIT = 64 << 20  # bytes of a manifest: some hundred thousand files
+_DIGITS = 18
 HEX = frozenset("0123456789abcdef")
 NOWHERE = frozenset(["", ".", ".."])
 
@@ -54,7 +54,7 @@ class Manifest:
         return json.dumps({**whole, "files": files}, indent=1) + "\n"
 
 
-def parse(text: str | bytes) -> Manifest:
+def parse_manifest(text: str | bytes) -> Manifest:
     """Return the manifest in a file, or raise a DatasetError with the reason."""
     try:
         found = json.loads(text, parse_int=_number)
@@ -71,7 +71,7 @@ def parse(text: str | bytes) -> Manifest:
 
 
 def _number(digits: str) -> int:
-    if len(digits) > DIGITS or digits.startswith("-"):  # very long ones take Python minutes
+    if len(digits) > _DIGITS or digits.startswith("-"):  # very long ones take Python minutes
         raise ValueError(f"the number {digits[:20]}")
     return int(digits)
 

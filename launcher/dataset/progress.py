@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TextIO
 
-EVERY, REDRAWN = 5.0, 0.1
-WIDTH = 30
+_EVERY, REDRAWN = 5.0, 0.1
+_WIDTH = 30
 
 
 class SplitProgress:
@@ -19,7 +19,7 @@ class SplitProgress:
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream, self._clock = stream, clock
         self._bar = stream.isatty()
-        self._every = REDRAWN if self._bar else EVERY
+        self._every = REDRAWN if self._bar else _EVERY
         self.begun = clock()
         self._due = self.begun + self._every
         self.whole = self.done = self.records = 0
@@ -42,7 +42,7 @@ class SplitProgress:
         if not self.whole:
             return f"{self.records} records"
         part = min(1.0, self.done / self.whole)
-        drawn = f"[{'#' * int(part * WIDTH):<{WIDTH}}] " if bar else ""
+        drawn = f"[{'#' * int(part * _WIDTH):<{_WIDTH}}] " if bar else ""
         return f"{drawn}{part:.0%} of {self.whole / 1e6:.1f} MB, {rate:.0f} MB/s, {self.records} records"
 
     def show(self, text: str) -> None:

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 USERS, MOVIES, SAMPLES, SEED = 900, 700, 60_000, 1
-FULL = 4  # at most one of so many pairs of user and movie is rated
+_FULL = 4  # at most one of so many pairs of user and movie is rated
 TASTE = 4
 NOISE = 0.45
 OCCUPATIONS = 21
-WORDS = 400
+_WORDS = 400
 GENDERS = ("F", "M")
 AGES = (1, 18, 25, 35, 45, 50, 56)  # MovieLens-1M's: each by its youngest
 # fmt: off
@@ -49,7 +49,7 @@ class World:
 
     def ratings(self, count: int) -> Iterator[tuple[int, int, int]]:
         """Yield users, movies and scores, all counted from 1; no user rates a movie twice."""
-        if min(len(self.users), len(self.movies), count) < 1 or count * FULL > len(self.users) * len(self.movies):
+        if min(len(self.users), len(self.movies), count) < 1 or count * _FULL > len(self.users) * len(self.movies):
             raise DatasetMisuse(
                 f"{count} ratings by {len(self.users)} users of {len(self.movies)} movies: "
                 "expected at most a quarter of the pairs"
@@ -79,7 +79,7 @@ class World:
             self._of_user.append(_sum([genders[gender], ages[age], occupations[occupation], self._taste(0.6)]))
 
     def _make_movies(self, count: int) -> None:
-        by_word = {self._word(): self._taste(0.4) for _ in range(WORDS)}
+        by_word = {self._word(): self._taste(0.4) for _ in range(_WORDS)}
         by_genre = {name: self._taste(1.0) for name in GENRES}
         words = list(by_word)
         for number in range(1, count + 1):
@@ -102,7 +102,7 @@ class World:
 
 def world_for(samples: int) -> World:
     """Return a world with room for that many ratings."""
-    return World(max(USERS, -(-FULL * samples // MOVIES)), MOVIES)
+    return World(max(USERS, -(-_FULL * samples // MOVIES)), MOVIES)
 
 
 def ratings(samples: int = SAMPLES) -> Iterator[str]:

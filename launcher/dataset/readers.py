@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # The launcher's variables for the number of trainers, and for this one's number.
 COUNT = ("PADDLE_INIT_NUM_GRADIENT_SERVERS", "TRAINERS")
-NUMBER = ("PADDLE_INIT_TRAINER_ID", "TRAINER_ID")
+_NUMBER = ("PADDLE_INIT_TRAINER_ID", "TRAINER_ID")
 
 
 def cluster_files_reader(
@@ -98,7 +98,7 @@ def gen_train_list(
     """
     count, number = _trainer(
         _written(root, "trainer_count", COUNT),
-        _written(root, "trainer_id", NUMBER),
+        _written(root, "trainer_id", _NUMBER),
     )
     base = str(data_dir).rstrip("/") or "/"
     train = _matching(train_pattern or os.path.join(glob.escape(base), "part-*"))
@@ -140,7 +140,7 @@ def _trainer(count: int | None, number: int | None, other: int | None = None) ->
     if number is not None and other is not None and number != other:
         raise DatasetMisuse(f"trainer_id={number} and train_id={other}: two names of one argument: set only one")
     count = _given_or_set("trainer_count", count, COUNT, 1)
-    number = _given_or_set("trainer_id", other if number is None else number, NUMBER, 0)
+    number = _given_or_set("trainer_id", other if number is None else number, _NUMBER, 0)
     if count < 1:
         raise DatasetMisuse(f"trainer_count={count}: expected 1 or more")
     if not 0 <= number < count:

@@ -9,10 +9,10 @@ ours: it reads 315 MB/s and writes 126 MB/s (bench/README.md).
 from __future__ import annotations
 
 from launcher.dataset.chunks import (
+    CHUNK_LIMIT,
     COMPRESSORS,
     HEADER,
     LARGEST,
-    LIMIT,
     SIZE,
     Header,
     chunk_header,
@@ -50,7 +50,7 @@ class Lost:
 class reader:  # noqa: N801  # the seeds' own name
     """Reads the records of a file, from the first one or from the one that `seek` chose."""
 
-    def __init__(self, file: File, errors: str = "raise", limit: int = LIMIT) -> None:
+    def __init__(self, file: File, errors: str = "raise", limit: int = CHUNK_LIMIT) -> None:
         if errors not in ("raise", "skip"):
             raise DatasetMisuse(
                 f"errors={errors!r}: expected 'raise' to refuse a damaged file, or 'skip' to skip the damage"
@@ -170,7 +170,7 @@ class writer:  # noqa: N801  # beside `reader`
         if len(record) > LARGEST:
             raise DatasetMisuse(f"{self.name}: a record of {len(record)} bytes: expected at most {LARGEST}")
         # As the published writer does it, which counts the records' bytes without their lengths.
-        if self._bytes + len(record) > self._size or len(self._records) * 4 >= LIMIT // 2:
+        if self._bytes + len(record) > self._size or len(self._records) * 4 >= CHUNK_LIMIT // 2:
             self.flush()
         self._records.append(record)
         self._bytes += len(record)

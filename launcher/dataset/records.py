@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 20
 RECORDS = 1000  # at a time, however small
-LONGEST = 64 << 20  # bytes of a line
-GZIP = b"\x1f\x8b"
+LONGEST_RECORD = 64 << 20  # bytes of a line
+_GZIP = b"\x1f\x8b"
 
 
 def text_records(raw: FileIO, at: int, path: str) -> Batches:
@@ -37,9 +37,9 @@ def text_records(raw: FileIO, at: int, path: str) -> Batches:
             at += end
             yield begun[: end - 1].split(b"\n"), at
             begun = begun[end:]
-        if len(begun) > LONGEST:
+        if len(begun) > LONGEST_RECORD:
             raise DatasetError(
-                f"{shown(path)}: a line of more than {LONGEST} bytes: expected text with one record a line"
+                f"{shown(path)}: a line of more than {LONGEST_RECORD} bytes: expected text with one record a line"
             )
     if begun:
         yield [begun], at + len(begun)
@@ -75,7 +75,7 @@ def decoded(line: bytes) -> str:
 
 
 def _text(raw: FileIO, path: str) -> FileIO | GzipFile:
-    if os.pread(raw.fileno(), len(GZIP), 0) != GZIP:
+    if os.pread(raw.fileno(), len(_GZIP), 0) != _GZIP:
         return raw
     import gzip
 

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-BLOCK = 1 << 20
+_BLOCK = 1 << 20
 PENDING = 32 << 20  # bytes that wait to be written, of all shards together
 QUEUED = 8
 
@@ -31,7 +31,7 @@ class ShardFile:
         try:
             os.ftruncate(self.fd, size)
             while self.size < size:
-                block = os.read(self.fd, min(BLOCK, size - self.size))
+                block = os.read(self.fd, min(_BLOCK, size - self.size))
                 self.took(block)
         except BaseException:
             os.close(self.fd)
@@ -48,7 +48,7 @@ class ShardFiles:
 
     def __init__(self, directory: str, sizes: Sequence[int], *, recordio: bool) -> None:
         self._recordio = recordio
-        self._large = max(4096, min(BLOCK, PENDING // len(sizes)))
+        self._large = max(4096, min(_BLOCK, PENDING // len(sizes)))
         self._todo: queue.Queue[tuple[ShardFile, bytes] | None] = queue.Queue(QUEUED)
         self._failure: OSError | None = None
         self.all: list[ShardFile] = []

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 START = b"\xff\x06\x00\x00sNaPpY"
-BLOCK = 65536  # bytes that one frame holds at the most, not compressed
-COMPRESSED, PLAIN, SKIPPED = 0x00, 0x01, 0x80
+SNAPPY_BLOCK = 65536  # bytes that one frame holds at the most, not compressed
+COMPRESSED, _PLAIN, SKIPPED = 0x00, 0x01, 0x80
 
 
 def decompress(stored: bytes, limit: int) -> bytes:
@@ -31,7 +31,7 @@ def decompress(stored: bytes, limit: int) -> bytes:
         if at + 4 + size > end:
             raise ValueError("a snappy frame is cut")
         at += 4 + size
-        if kind in (COMPRESSED, PLAIN):
+        if kind in (COMPRESSED, _PLAIN):
             if size < 4:
                 raise ValueError("a snappy frame is cut")
             out += unpacked(frame[4:]) if kind == COMPRESSED else frame[4:]
@@ -83,10 +83,10 @@ def _length(block: bytes) -> tuple[int, int]:
     for at in range(min(5, len(block))):
         size |= (block[at] & 127) << 7 * at
         if block[at] < 128:
-            if size > BLOCK:
+            if size > SNAPPY_BLOCK:
                 break
             return size, at + 1
-    raise ValueError(f"a block does not say how long it is, or is longer than {BLOCK} bytes")
+    raise ValueError(f"a block does not say how long it is, or is longer than {SNAPPY_BLOCK} bytes")
 
 
 def _literal(block: bytes, at: int, tag: int) -> tuple[int, int]:

@@ -98,7 +98,7 @@ class ReaderSource:
                 yield self._encode(record)
 
 
-def named(spec: str) -> Callable[[], Any]:
+def reader_named(spec: str) -> Callable[[], Any]:
     """Return the function that `module:function` names."""
     from importlib import import_module
 

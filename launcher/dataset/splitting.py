@@ -15,7 +15,7 @@ from launcher.dataset.manifest import Entry, Manifest
 from launcher.dataset.problem import DatasetError, DatasetMisuse
 from launcher.dataset.ratings import ratings, tables
 from launcher.dataset.shards import ShardFiles
-from launcher.dataset.sources import FileSource, ReaderSource, named
+from launcher.dataset.sources import FileSource, ReaderSource, reader_named
 from launcher.dataset.workspace import SplitState, SplitWorkspace, shard_path
 from launcher.text import shown
 
@@ -77,7 +77,7 @@ def _source(options: SplitOptions) -> Source:
     if options.inputs:
         return FileSource(options.inputs, pickled=options.recordio)
     if options.reader:
-        return ReaderSource(named(options.reader), ["reader", options.reader], pickled=options.recordio)
+        return ReaderSource(reader_named(options.reader), ["reader", options.reader], pickled=options.recordio)
     return ReaderSource(partial(ratings, options.samples), ["ratings", options.samples], pickled=options.recordio)
 
 

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from launcher.dataset.sources import Position
 
 LAYOUTS = {"rank": f"{{0}}/{DATA}", "data": f"{DATA}/{{0}}"}
-NUMBER = re.compile(r"\d+")
+_NUMBER = re.compile(r"\d+")
 UNLOCKED = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
-STATE, PLACING, LOCK = "state.json", "placing.json", "lock"
+STATE, PLACING, _LOCK = "state.json", "placing.json", "lock"
 
 
 class SplitState:
@@ -59,7 +59,7 @@ class SplitWorkspace:
         path = os.path.join(self.out, MANIFEST)
         try:
             with open(path, "rb") as file:
-                found = manifest.parse(file.read(manifest.LIMIT))
+                found = manifest.parse_manifest(file.read(manifest.MANIFEST_LIMIT))
         except FileNotFoundError:
             if not self._load(PLACING):
                 self._refuse_shards()
@@ -83,7 +83,7 @@ class SplitWorkspace:
         """Make the directories and lock other splits out; directories that stay empty are removed at the end."""
         made = [path for path in _parents(self.out) if not os.path.isdir(path)]
         os.makedirs(self.work, exist_ok=True)
-        self._lock = os.open(self._kept(LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._lock = os.open(self._kept(_LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -96,8 +96,8 @@ class SplitWorkspace:
             yield
         finally:
             with suppress(OSError):
-                if os.listdir(self.work) == [LOCK]:
-                    os.unlink(self._kept(LOCK))
+                if os.listdir(self.work) == [_LOCK]:
+                    os.unlink(self._kept(_LOCK))
             os.close(self._lock)
             for path in (self.work, *made):
                 with suppress(OSError):  # only where they are empty
@@ -125,7 +125,7 @@ class SplitWorkspace:
     def placing(self) -> manifest.Manifest | None:
         """Return the manifest of a split that was complete, but not yet renamed."""
         found = self._load(PLACING)
-        return manifest.parse(str(found["manifest"])) if "manifest" in found else None
+        return manifest.parse_manifest(str(found["manifest"])) if "manifest" in found else None
 
     def place(self, made: manifest.Manifest, beside: Sequence[str], files: Mapping[str, str]) -> None:
         """Rename the shards, then the manifest; after a kill in between, the next run continues.
@@ -155,7 +155,7 @@ class SplitWorkspace:
 
     def _refuse_shards(self) -> None:
         for layout, names in ("rank", _names(self.out)), ("data", _names(os.path.join(self.out, DATA))):
-            for name in filter(NUMBER.fullmatch, names):
+            for name in filter(_NUMBER.fullmatch, names):
                 path = os.path.join(self.out, LAYOUTS[layout].format(name))
                 if os.path.lexists(path):
                     raise DatasetMisuse(
@@ -181,7 +181,7 @@ class SplitWorkspace:
     def _load(self, name: str) -> Mapping[str, Any]:
         try:
             with open(self._kept(name), "rb") as file:
-                found = json.loads(file.read(manifest.LIMIT))
+                found = json.loads(file.read(manifest.MANIFEST_LIMIT))
         except (OSError, ValueError, RecursionError):
             return {}
         return found if isinstance(found, dict) and found.get("origin") == self.origin else {}

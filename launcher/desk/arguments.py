@@ -66,7 +66,7 @@ class Split:
     after: tuple[str, ...]
 
 
-def split(words: Sequence[str]) -> Split:
+def split_words(words: Sequence[str]) -> Split:
     """Return the words around the verb, the first word that is neither a flag nor a flag's value."""
     at = 0
     while at < len(words) and words[at].startswith("-"):

@@ -20,7 +20,7 @@ from launcher.desk.session import Desk, DeskFlags
 from launcher.desk.terminal import Terminal
 from launcher.job.problem import JobError
 
-HELP = frozenset(("-h", "-help", "--help"))
+_HELP = frozenset(("-h", "-help", "--help"))
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -48,8 +48,8 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _main(words: Sequence[str]) -> int:
-    said = arguments.split(words)
-    if not said.verb or said.verb == "help" or HELP.intersection(said.before):
+    said = arguments.split_words(words)
+    if not said.verb or said.verb == "help" or _HELP.intersection(said.before):
         return _help(said)
     module = _module(said.verb)
     parser = arguments.parser_of(said.verb, module.arguments, summary=_summary(said.verb), examples=module.EXAMPLES)
@@ -62,7 +62,7 @@ def _main(words: Sequence[str]) -> int:
 
 def _help(said: arguments.Split) -> int:
     """Describe all verbs, or the one that is named."""
-    arguments.top().parse_args([word for word in said.before if word not in HELP])
+    arguments.top().parse_args([word for word in said.before if word not in _HELP])
     if not said.after or said.after[0].startswith("-"):
         sys.stdout.write(arguments.usage())
         return 0

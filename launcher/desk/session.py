@@ -41,7 +41,7 @@ class Desk:
         """The datacenter that is meant."""
         named = self.flags.config or self.environ.get("PADDLE_CONFIG", "")
         path = Path(named) if named else config.place(self.environ, Path.home())
-        found = config.read(path, needed=bool(named), tell=self.terminal.warn)
+        found = config.read_config(path, needed=bool(named), tell=self.terminal.warn)
         return datacenters.chosen(found, self.flags.datacenter or self.environ.get("PADDLE_DATACENTER", ""))
 
     @cached_property
@@ -49,4 +49,4 @@ class Desk:
         """Its API server."""
         from launcher.desk.jobs import api_calls as api  # 0.2 s, which help does without
 
-        return api.opened(self.datacenter, self.flags.namespace, self.environ, self.terminal.detail)
+        return api.opened_api(self.datacenter, self.flags.namespace, self.environ, self.terminal.detail)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TextIO
 
 COLOURS = (36, 33, 32, 35, 34, 91, 96, 93, 92, 95)
-EVERY = 5.0  # seconds between two lines where no terminal is
+LINE_EVERY = 5.0  # seconds between two lines where no terminal is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ class ProgressLine:
         if self._stream.isatty():
             self._write(f"\r{text}\x1b[K")
         elif time.monotonic() >= self._due:
-            self._due = time.monotonic() + EVERY
+            self._due = time.monotonic() + LINE_EVERY
             self._write(f"{text}\n")
 
     def say(self, sentence: str) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 IMAGE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._:/@-]*[A-Za-z0-9])?")
 PART_OF_IMAGE = re.compile(r"[a-z0-9]+([._-]+[a-z0-9]+)*")
 LAST_OF_IMAGE = re.compile(r"[a-z0-9._-]+(:[^/:@]+)?(@.+)?")
-VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 MOST_PODS = 1000
 # What the parameters say already; the rest of the launcher's variables may be said in `env`.
 SAID_BY = {
@@ -144,7 +144,7 @@ def _volumes(job: Job) -> Iterator[str]:
     if job.restricted and any(each.direct for each in job.volumes):
         expected = "a claim on it, or restricted=False"
         yield f"the restricted pod security standard does not allow a volume by host_path or nfs: expected {expected}"
-    if job.job_path and not (is_below(_text(job.job_path)[1:]) and places.on_volume(job.job_path, found)):
+    if job.job_path and not (is_below(_text(job.job_path)[1:]) and places.is_on_volume(job.job_path, found)):
         yield f"job_path={job.job_path!r}: expected a writable directory on a volume of the job"
     elif job.job_path and not is_plain(job.job_path):
         yield f"job_path={job.job_path!r}: expected only letters, digits and _ . / -, as Paddle gives it to a shell"
@@ -167,7 +167,7 @@ def _environment(job: Job) -> Iterator[str]:
     for name, value in job.env.items():
         if name in SAID_BY:
             yield f"env has {name}: that is set by {SAID_BY[name]}"
-        elif not VARIABLE.fullmatch(_text(name)) or not isinstance(value, str) or "\0" in value:
+        elif not _VARIABLE.fullmatch(_text(name)) or not isinstance(value, str) or "\0" in value:
             yield f"env has {name!r}: {value!r}: expected names of letters, digits and _, and texts for values"
 
 

@@ -15,9 +15,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-LONGEST = 63
+_LONGEST = 63
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Names:
 
 def is_label(name: object) -> bool:
     """Return whether Kubernetes takes this where it becomes part of a host name."""
-    return isinstance(name, str) and len(name) <= LONGEST and LABEL.fullmatch(name) is not None
+    return isinstance(name, str) and len(name) <= _LONGEST and _LABEL.fullmatch(name) is not None
 
 
 def is_subdomain(name: object) -> bool:
@@ -73,11 +73,11 @@ def wrong_with(name: object, together: bool, pservers: int, trainers: int) -> It
             f"; such as {near!r}" if near else "; such as 'paddle-job'"
         )
     longest = Names(name, together).longest(pservers, trainers)
-    if len(longest) > LONGEST:
-        room = LONGEST - len(longest) + len(name)
+    if len(longest) > _LONGEST:
+        room = _LONGEST - len(longest) + len(name)
         yield (
             f"job_name={name[:80]!r} is too long: {longest[:100]!r} would have {len(longest)} characters, and "
-            f"Kubernetes allows {LONGEST}; expected at most {room} in the job's name"
+            f"Kubernetes allows {_LONGEST}; expected at most {room} in the job's name"
         )
 
 
@@ -94,4 +94,4 @@ def _reasons(name: str) -> tuple[tuple[bool, str], ...]:
 
 
 def _near(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[: LONGEST // 2].strip("-")
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[: _LONGEST // 2].strip("-")

@@ -39,14 +39,14 @@ def sources(job: Job) -> tuple[Volume, ...]:
 def mounts(job: Job) -> tuple[Mount, ...]:
     """Return where the volumes are; one whose path Paddle cannot take is there a second time, for the jobs."""
     numbers = {each: number for number, each in enumerate(sources(job), 1)}
-    found = tuple(Mount(name(numbers[_source(each)]), each.mount_path, each) for each in volumes(job))
+    found = tuple(Mount(volume_name(numbers[_source(each)]), each.mount_path, each) for each in volumes(job))
     first = _writable(found)
     if first and not job.job_path and not is_plain(first.path):
         return (*found, Mount(first.name, SECOND, first.volume))
     return found
 
 
-def name(number: int) -> str:
+def volume_name(number: int) -> str:
     """Return a pod's name for a volume's source, numbered from 1."""
     return f"volume-{number}"
 
@@ -63,7 +63,7 @@ def job_path(job: Job) -> str:
     return f"{first.path.rstrip('/') if is_plain(first.path) else found[-1].path}/jobs"
 
 
-def on_volume(path: str, found: tuple[Mount, ...]) -> bool:
+def is_on_volume(path: str, found: tuple[Mount, ...]) -> bool:
     """Return whether a directory is on one of these volumes and can be written to."""
     over = [each for each in found if f"{path}/".startswith(f"{each.path.rstrip('/')}/")]
     return bool(over) and not max(over, key=lambda each: len(each.path)).volume.read_only

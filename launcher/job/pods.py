@@ -56,8 +56,8 @@ def _volumes(job: Job) -> list[Json]:
     found = []
     for number, volume in enumerate(places.sources(job), 1):
         claim = volume.claim or Names(job.job_name, job.together).volume(number)
-        source = podspec.source(host_path=volume.host_path, nfs=volume.nfs, claim=claim)
-        found.append({"name": places.name(number), **source})
+        source = podspec.volume_source(host_path=volume.host_path, nfs=volume.nfs, claim=claim)
+        found.append({"name": places.volume_name(number), **source})
     return found
 
 

@@ -37,7 +37,7 @@ def security(*, restricted: bool) -> Json:
     }
 
 
-def source(*, host_path: str, nfs: str, claim: str) -> Json:
+def volume_source(*, host_path: str, nfs: str, claim: str) -> Json:
     """Return where a volume comes from: a node's directory, "server:/path" of NFS, or else a claim."""
     if host_path:
         return {"hostPath": {"path": host_path}}

@@ -8,14 +8,14 @@ from __future__ import annotations
 import re
 
 LETTERS = "kMGTPE"
-UNITS: dict[str, int] = {
+_UNITS: dict[str, int] = {
     "": 1,
     "K": 1000,
     **{letter: 1000**power for power, letter in enumerate(LETTERS, 1)},
     **{f"{letter.upper()}i": 1024**power for power, letter in enumerate(LETTERS, 1)},
 }
-LEAST = 16 * 2**20  # a process needs more; less is a number whose suffix was forgotten
-MOST = 2**63 - 1  # what Kubernetes can count
+_LEAST = 16 * 2**20  # a process needs more; less is a number whose suffix was forgotten
+_MOST = 2**63 - 1  # what Kubernetes can count
 MOST_CORES = 1_000_000
 
 
@@ -26,21 +26,21 @@ class WrongQuantity(ValueError):
 def memory(given: object) -> int:
     """Return the bytes that are meant."""
     found = re.fullmatch(r"([0-9]{1,20})([A-Za-z]{0,2})", str(given)) if isinstance(given, (str, int)) else None
-    if isinstance(given, bool) or not found or found[2] not in UNITS:
+    if isinstance(given, bool) or not found or found[2] not in _UNITS:
         raise WrongQuantity(
             "expected a whole number with E, P, T, G, M, K or Ei, Pi, Ti, Gi, Mi, Ki after it, such as 4Gi"
         )
-    size = int(found[1]) * UNITS[found[2]]
-    if size < LEAST:
+    size = int(found[1]) * _UNITS[found[2]]
+    if size < _LEAST:
         raise WrongQuantity(f"{size} bytes are too few for any program; expected 16Mi or more, such as 4Gi")
-    if size > MOST:
+    if size > _MOST:
         raise WrongQuantity("more than Kubernetes can count; expected a size such as 4Gi")
     return size
 
 
 def memory_text(size: int) -> str:
     """Return bytes as Kubernetes takes them, by the unit that makes the shortest number."""
-    whole = [(size // unit, name) for name, unit in UNITS.items() if size % unit == 0 and name != "K"]
+    whole = [(size // unit, name) for name, unit in _UNITS.items() if size % unit == 0 and name != "K"]
     return "{}{}".format(*min(whole))
 
 

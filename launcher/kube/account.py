@@ -46,7 +46,7 @@ class Account:
         try:
             self.loader.load_and_set(self.configuration)  # type: ignore[no-untyped-call]  # as above
         except (ConfigException, OSError, ValueError) as error:
-            raise Unusable(f"the service account cannot be read: {objects.sentence(str(error))}") from error
+            raise Unusable(f"the service account cannot be read: {objects.one_sentence(str(error))}") from error
 
     def namespace(self) -> str:
         """Return the pod's own namespace."""

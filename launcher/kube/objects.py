@@ -29,9 +29,9 @@ class Change:
     version: str
 
 
-def listed(text: bytes) -> tuple[tuple[Object, ...], str] | None:
+def objects_listed(text: bytes) -> tuple[tuple[Object, ...], str] | None:
     """Return the objects of a list and the version that it shows, or None where it is no list."""
-    answer = parsed(text)
+    answer = parsed_json(text)
     version = word(mapping(answer, "metadata"), "resourceVersion")
     if not version or not isinstance(mapping(answer).get("items"), list):
         return None
@@ -40,14 +40,14 @@ def listed(text: bytes) -> tuple[tuple[Object, ...], str] | None:
 
 def changed(line: bytes) -> Change | None:
     """Return what a watch's line says, or None where it cannot be read."""
-    event = parsed(line)
+    event = parsed_json(line)
     kind, found = word(event, "type"), mapping(event, "object")
     if not kind:
         return None
     return Change(kind=kind, found=found, version=word(mapping(found, "metadata"), "resourceVersion"))
 
 
-def parsed(text: bytes | str) -> object:
+def parsed_json(text: bytes | str) -> object:
     """Return the value that a text is in JSON, or None."""
     try:
         return json.loads(text)
@@ -57,11 +57,11 @@ def parsed(text: bytes | str) -> object:
 
 def message(body: bytes, limit: int = SENTENCE_LIMIT) -> str:
     """Return the sentence in an answer that is no success: a Status's message, else the text itself."""
-    found = mapping(parsed(body)).get("message")
-    return sentence(found, limit) or sentence(body[: 10 * limit].decode(errors="replace"), limit)
+    found = mapping(parsed_json(body)).get("message")
+    return one_sentence(found, limit) or one_sentence(body[: 10 * limit].decode(errors="replace"), limit)
 
 
-def sentence(value: object, limit: int = SENTENCE_LIMIT) -> str:
+def one_sentence(value: object, limit: int = SENTENCE_LIMIT) -> str:
     """Return a message as one line of bounded length."""
     return one_line(value, limit) if isinstance(value, str) else ""
 
@@ -79,7 +79,7 @@ def rows(value: object, key: str) -> list[Object]:
     return [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
 
 
-def text(value: object, key: str) -> str:
+def text_at(value: object, key: str) -> str:
     """Return a text of any length and content."""
     found = mapping(value).get(key)
     return found if isinstance(found, str) else ""
@@ -87,17 +87,17 @@ def text(value: object, key: str) -> str:
 
 def word(value: object, key: str) -> str:
     """Return a name or a number as Kubernetes writes it; any other text is none."""
-    found = text(value, key)
+    found = text_at(value, key)
     return found if found.isprintable() and len(found) <= WORD_LIMIT else ""
 
 
-def number(value: object, key: str) -> int:
+def whole_number(value: object, key: str) -> int:
     """Return a whole number, or 0."""
     found = mapping(value).get(key)
     return found if isinstance(found, int) and not isinstance(found, bool) else 0
 
 
-def index(metadata: Object) -> int | None:
+def completion_index(metadata: Object) -> int | None:
     """Return a pod's completion index: an annotation, and in newer clusters a label, too."""
     for place in ("annotations", "labels"):
         found = word(mapping(metadata, place), INDEX_ANNOTATION)

@@ -9,7 +9,7 @@ import ipaddress
 from dataclasses import dataclass
 
 from launcher.kube import objects
-from launcher.kube.objects import Object, mapping, rows, sentence, word
+from launcher.kube.objects import Object, mapping, one_sentence, rows, word
 
 OOM = "OOMKilled"
 
@@ -54,7 +54,7 @@ def seen(pod: object) -> Seen:
         owner=_controller(metadata),
         created=word(metadata, "creationTimestamp"),
         hostname=word(spec, "hostname"),
-        index=objects.index(metadata),
+        index=objects.completion_index(metadata),
         # A pod that is cleared away after it ran out of memory was lost to that, not to the clearing.
         why="is being deleted" if leaving and OOM not in why else why,
     )
@@ -62,7 +62,7 @@ def seen(pod: object) -> Seen:
 
 def label(pod: bytes, name: str) -> str | None:
     """Return a label of the pod in an answer, or None where it has none of that name."""
-    found = mapping(objects.parsed(pod), "metadata", "labels").get(name)
+    found = mapping(objects.parsed_json(pod), "metadata", "labels").get(name)
     return found if isinstance(found, str) else None
 
 
@@ -91,7 +91,7 @@ def _container(who: str, state: Object, kind: str) -> str:
 
 
 def _joined(fact: str, said: Object) -> str:
-    return ": ".join(filter(None, (fact, sentence(said.get("reason")), sentence(said.get("message")))))
+    return ": ".join(filter(None, (fact, one_sentence(said.get("reason")), one_sentence(said.get("message")))))
 
 
 def _controller(metadata: Object) -> str:

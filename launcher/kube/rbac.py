@@ -36,7 +36,7 @@ subjects:
 """
 
 
-def missing(said: str, namespace: str) -> str:
+def missing_right(said: str, namespace: str) -> str:
     """Return what the API refused and what to apply; `said` usually names the account that was refused."""
     found = ACCOUNT.search(said)
     home, account = found.groups() if found else (namespace, "default")

@@ -9,7 +9,7 @@ import re
 
 from launcher.kube import objects
 
-LIMIT = 600  # of the server's own words
+_LIMIT = 600  # of the server's own words
 
 
 class KubeError(Exception):
@@ -22,11 +22,11 @@ class Unusable(KubeError):
     """The credentials, or the address of a proxy, are wrong: nothing was sent."""
 
 
-class Unreachable(KubeError):
+class ApiUnreachable(KubeError):
     """The API server could not be reached, or the connection was lost, or the answer cannot be read."""
 
 
-class Refused(KubeError):
+class ApiRefused(KubeError):
     """The API server's own refusal, with its status code and the message as it came.
 
     `before` says that it allowed the same before: a server that was just started knows no roles for some seconds.
@@ -40,29 +40,32 @@ class Refused(KubeError):
         self.before = before
 
 
-def refusal(status: int, body: bytes, *, host: str, who: str = "", after: str = "", before: bool = False) -> Refused:
+def refusal(
+    status: int, body: bytes, *, host: str, who: str = "", after: str = "", before: bool = False
+) -> ApiRefused:
     """Return the error for a refusal; `who`, where it is given, gets a remedy."""
-    message = objects.message(body, LIMIT)
+    message = objects.message(body, _LIMIT)
     if status == 401 and who:
         text = (
-            f"{named(host)} refuses the token of {who}: it has expired or belongs to another cluster; {_renew(who)}"
+            f"{server_named(host)} refuses the token of {who}: it has expired or belongs to another cluster; "
+            f"{_renew(who)}"
         )
     elif status == 403 and who and "cannot" in message:
         text = f"not allowed: {message}; ask an administrator of the namespace to apply k8s/rbac/desk"
     else:
-        text = f"{named(host)} answers {status}: {message}"
+        text = f"{server_named(host)} answers {status}: {message}"
     seconds = float(after) if re.fullmatch(r"[0-9]{1,6}", after) else 0.0
-    return Refused(text, status=status, message=message, after=seconds, before=before)
+    return ApiRefused(text, status=status, message=message, after=seconds, before=before)
 
 
-def named(host: str) -> str:
+def server_named(host: str) -> str:
     """Return what messages call an API server."""
     return f"the Kubernetes API at {host}"
 
 
-def passes(error: BaseException) -> bool:
+def may_pass(error: BaseException) -> bool:
     """Return whether trying again may help: the API server is away or overloaded."""
-    return isinstance(error, Unreachable) or (isinstance(error, Refused) and busy(error.status))
+    return isinstance(error, ApiUnreachable) or (isinstance(error, ApiRefused) and busy(error.status))
 
 
 def busy(status: int) -> bool:

@@ -21,11 +21,11 @@ from kubernetes.client.rest import RESTClientObject
 from kubernetes.config.config_exception import ConfigException
 
 from launcher.kube import objects, refusals
-from launcher.kube.refusals import KubeError, Unreachable, Unusable
+from launcher.kube.refusals import ApiUnreachable, KubeError, Unusable
 
 ANSWER_LIMIT = 512 << 20  # 60,000 pods
 STATUS_LIMIT = 64 << 10
-NOTHING: Mapping[str, str] = {}
+_NOTHING: Mapping[str, str] = {}
 
 
 class Transport:
@@ -56,15 +56,15 @@ class Transport:
         return str(self.configuration.host)
 
     def document(
-        self, method: str, path: str, query: Mapping[str, str] = NOTHING, *, body: object = None,
-        headers: Mapping[str, str] = NOTHING, silence: float = 0.0, limit: int = ANSWER_LIMIT,
+        self, method: str, path: str, query: Mapping[str, str] = _NOTHING, *, body: object = None,
+        headers: Mapping[str, str] = _NOTHING, silence: float = 0.0, limit: int = ANSWER_LIMIT,
     ) -> bytes:  # fmt: skip
         """Return the whole answer."""
         opened = self.opened(method, path, query, body=body, headers=headers, silence=silence or self.silence)
         with opened as response:
             text = self._reading(lambda: response.read(limit + 1))
             if len(text) > limit:
-                raise KubeError(f"{refusals.named(self.host)} sends more than {limit} bytes for {path}")
+                raise KubeError(f"{refusals.server_named(self.host)} sends more than {limit} bytes for {path}")
             response.release_conn()
             return text
 
@@ -87,14 +87,14 @@ class Transport:
     @contextmanager
     def opened(
         self, method: str, path: str, query: Mapping[str, str], *, silence: float | None, body: object = None,
-        headers: Mapping[str, str] = NOTHING,
+        headers: Mapping[str, str] = _NOTHING,
     ) -> Iterator[urllib3.BaseHTTPResponse]:  # fmt: skip
         """Open the answer; a refusal is raised."""
         response = self._ask(method, path, query, body, headers, silence)
         self._streams.add(response)
         try:
             if self._hung_up.is_set():  # while it was asked for
-                raise Unreachable("the connection to the Kubernetes API was closed from this side")
+                raise ApiUnreachable("the connection to the Kubernetes API was closed from this side")
             verb = "watch" if "watch" in query else method
             if response.status >= 300:
                 text = self._reading(lambda: response.read(STATUS_LIMIT))
@@ -125,8 +125,8 @@ class Transport:
                 preload_content=False, redirect=False,
             )  # fmt: skip
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
-            text = f"{refusals.named(self.host)} cannot be reached: {why(error)}"
-            raise Unreachable(f"{text}; check the address, the network and the VPN") from None
+            text = f"{refusals.server_named(self.host)} cannot be reached: {_why(error)}"
+            raise ApiUnreachable(f"{text}; check the address, the network and the VPN") from None
         return answer
 
     def bearer(self) -> dict[str, str]:
@@ -151,7 +151,9 @@ class Transport:
         try:
             return read()
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
-            raise Unreachable(f"the connection to {refusals.named(self.host)} was lost: {why(error)}") from None
+            raise ApiUnreachable(
+                f"the connection to {refusals.server_named(self.host)} was lost: {_why(error)}"
+            ) from None
 
 
 def bearer(configuration: Configuration) -> dict[str, str]:
@@ -159,18 +161,18 @@ def bearer(configuration: Configuration) -> dict[str, str]:
     try:
         token = configuration.get_api_key_with_prefix("BearerToken") or ""
     except (ConfigException, OSError, ValueError) as error:
-        raise Unusable(f"the token cannot be read: {objects.sentence(str(error))}") from None
+        raise Unusable(f"the token cannot be read: {objects.one_sentence(str(error))}") from None
     # A line's end or another stray character would be refused with the token in the error's text.
     plain = " ".join(token.split()).encode("ascii", "replace").decode()
     return {"Authorization": plain} if plain else {}
 
 
-def why(error: Exception) -> str:
+def _why(error: Exception) -> str:
     """Return the innermost reason, without what differs from one time to the next."""
     reason = getattr(error, "reason", None) or error
     inner = getattr(reason, "__cause__", None) or getattr(reason, "__context__", None) or reason
     text = re.sub(r" object at 0x[0-9a-f]+", "", str(getattr(inner, "strerror", None) or inner))
-    return objects.sentence(text.rpartition(">: ")[2]) or type(error).__name__
+    return objects.one_sentence(text.rpartition(">: ")[2]) or type(error).__name__
 
 
 def _no_proxy(proxy: str | None, environ: Mapping[str, str]) -> str:

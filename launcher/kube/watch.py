@@ -15,12 +15,12 @@ from tenacity.wait import wait_base
 
 from launcher.kube import objects, refusals
 from launcher.kube.objects import Object
-from launcher.kube.refusals import KubeError, Refused, Unreachable
+from launcher.kube.refusals import ApiRefused, ApiUnreachable, KubeError
 from launcher.kube.transport import Transport
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
-LINE_LIMIT = 8 << 20  # etcd takes no object over 1.5 MiB
+WATCH_LINE_LIMIT = 8 << 20  # etcd takes no object over 1.5 MiB
 AFTER_LIMIT = 60.0
 LIVED = 5.0  # a watch that lasted so long, or half of what it was to last, was no failure
 
@@ -34,7 +34,7 @@ class Gone(KubeError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class WatchPatience:
     """Which errors pass, what is done about each of them, how long one waits and in all, and what ends it at once."""
 
     passes: Callable[[BaseException], bool]
@@ -63,9 +63,9 @@ class Patience:
             retry_error_callback=given_up,
         )
 
-    def quietly(self) -> Patience:
+    def quietly(self) -> WatchPatience:
         """Return the same for a watch that ended at once: an API that lists but keeps none open is only slower."""
-        return Patience(passes=_ended, heed=lambda *_: None, wait=self.wait, stop=self.stop)
+        return WatchPatience(passes=_ended, heed=lambda *_: None, wait=self.wait, stop=self.stop)
 
     def _wait(self, state: tenacity.RetryCallState) -> float:
         # What the server asks for is the least: luck on top of it keeps many pods from coming back together.
@@ -73,7 +73,7 @@ class Patience:
 
 
 @dataclass(kw_only=True)
-class Watch(Generic[T]):
+class Watch(Generic[_T]):
     """The objects as of a version; without one they are listed. The server ends each watch after so many seconds.
 
     A watch that is refused goes on from the last version: many pods that list at the same time would be a burden.
@@ -83,18 +83,18 @@ class Watch(Generic[T]):
     transport: Transport
     path: str
     selector: str
-    read: Callable[[Object], T]
+    read: Callable[[Object], _T]
     seconds: int
     resumes: bool = True
     version: str = ""
-    found: dict[str, T] = field(default_factory=dict)
+    found: dict[str, _T] = field(default_factory=dict)
 
     @property
-    def all(self) -> tuple[T, ...]:
+    def all(self) -> tuple[_T, ...]:
         """Every object."""
         return tuple(self.found.values())
 
-    def changes(self, patience: Patience) -> Iterator[tuple[T, ...]]:
+    def changes(self, patience: WatchPatience) -> Iterator[tuple[_T, ...]]:
         """Yield all objects, and again whenever one may have changed, until told to stop."""
         while not patience.stop.is_set():
             # A watch that brought something or lasted leaves these loops, and so begins the next back-off afresh.
@@ -105,7 +105,7 @@ class Watch(Generic[T]):
                             if not patience.stop.is_set():  # in the pause
                                 yield from self._follow()
 
-    def _follow(self) -> Iterator[tuple[T, ...]]:
+    def _follow(self) -> Iterator[tuple[_T, ...]]:
         afresh = not self.version
         if afresh:
             self._list()
@@ -115,9 +115,9 @@ class Watch(Generic[T]):
                 if not afresh:
                     yield self.all  # the API serves again, which ends a trouble
                 yield from self._events(read)
-        except (Gone, Refused, Unreachable) as error:
-            forgotten = isinstance(error, Gone) or (isinstance(error, Refused) and error.status == 410)
-            if not forgotten and (self.resumes or not refusals.passes(error)):
+        except (Gone, ApiRefused, ApiUnreachable) as error:
+            forgotten = isinstance(error, Gone) or (isinstance(error, ApiRefused) and error.status == 410)
+            if not forgotten and (self.resumes or not refusals.may_pass(error)):
                 raise
             self.version = ""
             raise Gone(str(error)) from error
@@ -125,10 +125,10 @@ class Watch(Generic[T]):
     def _list(self) -> None:
         query, headers = {"labelSelector": self.selector}, {"Accept-Encoding": "gzip"}
         text = self.transport.document("GET", self.path, query, headers=headers)
-        found = objects.listed(text)
+        found = objects.objects_listed(text)
         if found is None:
-            name = refusals.named(self.transport.host)
-            raise Unreachable(f"{name} sends a list that cannot be read: {objects.message(text)}")
+            name = refusals.server_named(self.transport.host)
+            raise ApiUnreachable(f"{name} sends a list that cannot be read: {objects.message(text)}")
         every, self.version = found
         self.found = {name: self.read(each) for each in every if (name := _name(each))}
 
@@ -141,14 +141,14 @@ class Watch(Generic[T]):
             "timeoutSeconds": str(self.seconds - random.randint(0, self.seconds // 4)),  # noqa: S311  # no secret
         }
 
-    def _events(self, read: Callable[[], bytes]) -> Iterator[tuple[T, ...]]:
+    def _events(self, read: Callable[[], bytes]) -> Iterator[tuple[_T, ...]]:
         began, version = time.monotonic(), self.version
         why = "it was closed"
         try:
             for some in lines(read):
                 if sum(map(self._enter, some)):  # every line is entered
                     yield self.all
-        except Unreachable as error:
+        except ApiUnreachable as error:
             why = str(error)
         if self.version == version and time.monotonic() - began < min(LIVED, self.seconds / 2):
             raise Fruitless(f"a watch ended at once: {why}")
@@ -167,7 +167,7 @@ class Watch(Generic[T]):
         return change.kind in ("ADDED", "MODIFIED", "DELETED")
 
 
-def lines(read: Callable[[], bytes], limit: int = LINE_LIMIT) -> Iterator[list[bytes]]:
+def lines(read: Callable[[], bytes], limit: int = WATCH_LINE_LIMIT) -> Iterator[list[bytes]]:
     """Yield the whole lines that came together; a half one at the end is dropped, as if it had never come."""
     half = bytearray()
     while data := read():

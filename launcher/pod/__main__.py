@@ -16,14 +16,14 @@ from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
 from launcher.pod import outcome, workdir
-from launcher.pod.console import Story
+from launcher.pod.console import Console
 from launcher.pod.inbox import Inbox
 from launcher.pod.outcome import Decided, Outcome, Stopped
 from launcher.pod.programs import init
 from launcher.pod.programs.spawn import adopt_orphans
 from launcher.pod.settings.help import answer
 from launcher.pod.settings.nouns import Runtime, Settings
-from launcher.pod.settings.variables import read
+from launcher.pod.settings.variables import read_settings
 
 if TYPE_CHECKING:
     from launcher.pod.gang.membership import Membership
@@ -37,9 +37,9 @@ def main() -> NoReturn:
         sys.exit(0)
     inbox = Inbox()
     adopt_orphans()
-    story = Story()
+    story = Console()
     try:
-        ended = live(read(os.environ, arguments, here=workdir.current()), inbox, story)
+        ended = live(read_settings(os.environ, arguments, here=workdir.current()), inbox, story)
     except Exception as error:
         ended = outcome.of(error)
     story.end(ended)
@@ -47,7 +47,7 @@ def main() -> NoReturn:
     os._exit(ended.code)
 
 
-def live(settings: Settings, inbox: Inbox, story: Story) -> Outcome:
+def live(settings: Settings, inbox: Inbox, story: Console) -> Outcome:
     """Live one pod's life and return how it ended."""
     workdir.enter(settings.workdir)
     if settings.plain_init:
@@ -59,7 +59,7 @@ def live(settings: Settings, inbox: Inbox, story: Story) -> Outcome:
 
     story.for_job(settings)
     if settings.runtime is Runtime.V1:
-        v1_check.check(os.environ)
+        v1_check.check_v1_command(os.environ)
     if settings.job_path or settings.config_dir:
         workdir.hold(settings.workdir)
     with Membership(settings, inbox, story.tell, story.facts) as gang:
@@ -73,7 +73,7 @@ def live(settings: Settings, inbox: Inbox, story: Story) -> Outcome:
             return gang.give_up(outcome.of(error))
 
 
-def generation(settings: Settings, inbox: Inbox, story: Story, gang: Membership) -> Outcome | None:
+def generation(settings: Settings, inbox: Inbox, story: Console, gang: Membership) -> Outcome | None:
     """Take part in one start of the gang; return how it ended, or None where it begins anew."""
     from launcher.pod.data.stage import stage
     from launcher.pod.programs import launch

@@ -27,7 +27,7 @@ TERMINATION_LOG = Path("/dev/termination-log")
 LAST_WORDS = 1.0
 
 
-class Story:
+class Console:
     """One pod's events on stderr, with the children's output on stdout."""
 
     def __init__(self, termination_log: Path = TERMINATION_LOG) -> None:

@@ -23,11 +23,11 @@ STOPPING = (signal.SIGTERM, signal.SIGINT)
 # What a terminal, or a shell, stops a job with; a process group without a shell above it ignores these three.
 HALTING = (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
 
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SignalCame:
     """A signal came."""
 
     signum: int
@@ -64,7 +64,7 @@ class Nudged:
     """Something that is looked at may have changed."""
 
 
-Event = Told | Ended | Halted | Returned | Nudged
+_Event = SignalCame | Ended | Halted | Returned | Nudged
 
 
 class Inbox:
@@ -79,10 +79,10 @@ class Inbox:
         self._ending = tuple(each for each in ends if signal.getsignal(each) is not signal.SIG_IGN)
         self._arrived: queue.SimpleQueue[int | Returned | Nudged] = queue.SimpleQueue()
         self._nudged = False
-        self._ended: deque[Event] = deque()
+        self._ended: deque[_Event] = deque()
         threading.Thread(target=self._take_signals, name="signals", daemon=True).start()
 
-    def next(self, until: float | None = None) -> Event | None:
+    def next(self, until: float | None = None) -> _Event | None:
         """Return the next event, or None once the monotonic clock passes `until`."""
         while not self._ended:
             wait = None if until is None else max(0.0, until - time.monotonic())
@@ -95,7 +95,7 @@ class Inbox:
             if isinstance(arrived, Returned | Nudged):
                 return arrived
             if arrived != signal.SIGCHLD:
-                return Told(arrived, time.monotonic())
+                return SignalCame(arrived, time.monotonic())
             self._reap()
         return self._ended.popleft()
 
@@ -106,8 +106,8 @@ class Inbox:
             self._arrived.put(Nudged())
 
     def errand(
-        self, doing: str, work: Callable[[], Result], look: Callable[[], float | None] = lambda: None
-    ) -> Result:
+        self, doing: str, work: Callable[[], _Result], look: Callable[[], float | None] = lambda: None
+    ) -> _Result:
         """Return what a blocking step returns; it runs on its own thread, so that a signal to stop ends the wait.
 
         Meanwhile `look` is called after each event and when the time comes that it returned last.
@@ -120,13 +120,13 @@ class Inbox:
                 case Returned(error=error) if error:
                     raise error
 
-    def wait(self, doing: str, until: float | None = None) -> Event | None:
+    def wait(self, doing: str, until: float | None = None) -> _Event | None:
         """Return the next event while no children run: a signal to stop ends the wait."""
         event = self.next(until)
         match event:
-            case Told(signum) if signum in self._ending:
+            case SignalCame(signum) if signum in self._ending:
                 raise Stopped(signum, doing)
-            case Told(signum) if signum in HALTING:
+            case SignalCame(signum) if signum in HALTING:
                 os.kill(os.getpid(), signal.SIGSTOP)
         return event
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Tell = Callable[..., None]
 
 BOUND = ("job", "pod", "rank")
-ENDS = frozenset({"launcher_finished", "verdict"})
+_ENDS = frozenset({"launcher_finished", "verdict"})
 TROUBLE = frozenset(
     {
         "events_file_incomplete",
@@ -39,7 +39,7 @@ BUGS = frozenset({"statuses_trouble"})
 
 def level(event: str, facts: Mapping[str, object]) -> str:
     """Return info for news, warning for trouble, also of a run that failed, and error for a bug."""
-    code = facts.get("code") if event in ENDS else 0
+    code = facts.get("code") if event in _ENDS else 0
     if event in BUGS or code == Code.BUG:
         return "error"
     return "warning" if event in TROUBLE or code else "info"

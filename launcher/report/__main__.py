@@ -15,13 +15,13 @@ from pathlib import Path
 
 from launcher.contract import EVENTS, OUTPUT
 from launcher.report.page import page
-from launcher.report.reading import LONGEST, read
-from launcher.report.story import tell
+from launcher.report.reading import LONGEST_EVENT_LINE, read_events
+from launcher.report.story import read_story
 from launcher.safefs.dirs import directory, opened
 from launcher.safefs.refusals import Refusal
 from launcher.text import shown
 
-PAGE = "report.html"
+_PAGE = "report.html"
 EXAMPLES = """\
 examples:
   python -m launcher.report output/                    writes output/report.html
@@ -33,7 +33,7 @@ class NoReport(Exception):
     """Why there is no page, in a sentence."""
 
 
-REFUSAL = Refusal(
+_REFUSAL = Refusal(
     error=NoReport,
     advice={
         errno.ENOENT: "the gang's leader writes it as soon as a run starts: is this the job's output directory?",
@@ -46,7 +46,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """Write the page, and return 0; or say why not, and return 1."""
     given = _parse(words)
     directory = Path(given.directory)
-    target = Path(given.o) if given.o else directory / PAGE
+    target = Path(given.o) if given.o else directory / _PAGE
     try:
         text = _page(directory)
         _write(target, text)
@@ -66,7 +66,7 @@ def _parse(words: Sequence[str] | None) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("directory", metavar="output", help="the job's output directory")
-    parser.add_argument("-o", metavar="FILE", help=f"where the page goes ({OUTPUT}/{PAGE})")
+    parser.add_argument("-o", metavar="FILE", help=f"where the page goes ({OUTPUT}/{_PAGE})")
     return parser.parse_args(words)
 
 
@@ -74,8 +74,8 @@ def _page(directory: Path) -> str:
     if not directory.is_dir():
         raise NoReport(f"{directory}: there is no such directory; expected the output directory of a job")
     source = directory / EVENTS
-    reading = read(_lines(source))
-    story = tell(reading)
+    reading = read_events(_lines(source))
+    story = read_story(reading)
     if story is None:
         what = f"none of its {reading.lines:,} lines can be read as an event of a gang" if reading.lines else "empty"
         raise NoReport(f"{source}: {what}")
@@ -85,11 +85,11 @@ def _page(directory: Path) -> str:
 def _lines(source: Path) -> Iterator[bytes]:
     """Yield the lines of the events; one that is far too long comes in pieces, none of which is an event."""
     with (
-        directory(source.parent, REFUSAL) as output,
+        directory(source.parent, _REFUSAL) as output,
         opened(output, source.name) as descriptor,
         os.fdopen(descriptor, "rb", closefd=False) as file,
     ):
-        while line := file.readline(LONGEST + 1):
+        while line := file.readline(LONGEST_EVENT_LINE + 1):
             yield line
 
 

@@ -13,8 +13,8 @@ from launcher.report.markup import Markup, join, tag
 from launcher.report.scale import Scale
 from launcher.report.series import Band, Chart, Line
 
-WIDTH, HEIGHT = 345, 190
-LEFT, RIGHT, TOP, BOTTOM = 52, 12, 8, 34
+_WIDTH, HEIGHT = 345, 190
+_LEFT, _RIGHT, _TOP, BOTTOM = 52, 12, 8, 34
 DOTS = 100  # points in a chart that are still seen one by one
 
 
@@ -52,7 +52,7 @@ def _line(place: int) -> str:
 def _figure(chart: Chart, seats: Sequence[Seat]) -> Markup:
     about = "no finite value"
     if chart.last is not None:
-        about = f"last {scale.number(chart.last)}" + (f", mean of {chart.ranks}" if chart.ranks > 1 else "")
+        about = f"last {scale.number_text(chart.last)}" + (f", mean of {chart.ranks}" if chart.ranks > 1 else "")
     caption = tag("figcaption", tag("b", chart.name or "(no name)"), tag("span", about))
     strange = f"{chart.strange:,} values were not finite" if chart.strange else ""
     return tag("figure", caption, _drawing(chart, seats), tag("p", strange, class_="warn") if strange else "")
@@ -62,10 +62,10 @@ def _drawing(chart: Chart, seats: Sequence[Seat]) -> Markup:
     places, values = _extent(chart)
     if not places:
         return Markup("")
-    x = Scale(low=min(places), high=max(places), start=LEFT, end=WIDTH - RIGHT)
+    x = Scale(low=min(places), high=max(places), start=_LEFT, end=_WIDTH - _RIGHT)
     low, high = min(values), max(values)
     room = (high - low) * 0.04 or abs(high) * 0.04 or 1.0
-    y = Scale(low=low - room, high=high + room, start=HEIGHT - BOTTOM, end=TOP)
+    y = Scale(low=low - room, high=high + room, start=HEIGHT - BOTTOM, end=_TOP)
     drawn = [_grid(chart.axis, x, y)]
     if chart.band:
         drawn.append(_band(chart.band, x, y, chart.axis))
@@ -73,7 +73,7 @@ def _drawing(chart: Chart, seats: Sequence[Seat]) -> Markup:
     dots = sum(len(line.points) for line in chart.lines) <= DOTS
     drawn += [_curve(line, seats.index(line.seat), x, y, chart.axis, dots=dots) for line in chart.lines]
     label = f"{chart.name} over {chart.axis}"
-    return tag("svg", *drawn, viewBox=f"0 0 {WIDTH} {HEIGHT}", role="img", aria_label=label)
+    return tag("svg", *drawn, viewBox=f"0 0 {_WIDTH} {HEIGHT}", role="img", aria_label=label)
 
 
 def _extent(chart: Chart) -> tuple[list[float], list[float]]:
@@ -89,7 +89,7 @@ def _grid(axis: str, x: Scale, y: Scale) -> Markup:
     for value in scale.ticks(y.low, y.high, 6):
         at = y.at(value)
         drawn.append(tag("path", d=f"M{x.start} {at:.1f}H{x.end}", class_="grid"))
-        drawn.append(tag("text", scale.number(value), x=float(x.start - 6), y=at + 3.5, class_="tick end"))
+        drawn.append(tag("text", scale.number_text(value), x=float(x.start - 6), y=at + 3.5, class_="tick end"))
     for value in _places(axis, x):
         drawn.append(tag("text", _place(axis, value), x=x.at(value), y=HEIGHT - 19, class_="tick"))
     middle = (x.start + x.end) / 2
@@ -104,7 +104,7 @@ def _places(axis: str, x: Scale) -> Sequence[float]:
 
 
 def _place(axis: str, value: float) -> str:
-    return scale.tick_label(value) if axis == "time" else scale.number(value)
+    return scale.tick_label(value) if axis == "time" else scale.number_text(value)
 
 
 def _curve(line: Line, place: int, x: Scale, y: Scale, axis: str, *, dots: bool) -> Markup:
@@ -112,7 +112,7 @@ def _curve(line: Line, place: int, x: Scale, y: Scale, axis: str, *, dots: bool)
     drawn = [tag("path", tag("title", str(line.seat)), d=scale.positions(points), class_=_line(place))]
     if dots or len(points) == 1:
         for (at, value), (across, up) in zip(line.points, points, strict=True):
-            title = tag("title", f"{line.seat}, {_told(axis, at)}: {scale.number(value)}")
+            title = tag("title", f"{line.seat}, {_told(axis, at)}: {scale.number_text(value)}")
             drawn.append(tag("circle", title, cx=across, cy=up, r=2.2, class_=f"dot d{place % 8}"))
     return join(*drawn)
 
@@ -126,7 +126,8 @@ def _band(band: Band, x: Scale, y: Scale, axis: str) -> Markup:
     middle = [(x.at(at), y.at(mean)) for at, _, mean, _ in band.points]
     drawn.append(tag("path", tag("title", "mean of the ranks"), d=scale.positions(middle), class_="line l0"))
     for (at, low, mean, high), (across, up) in zip(band.points, middle, strict=True):
-        words = f"{_told(axis, at)}: mean {scale.number(mean)}, {scale.number(low)} to {scale.number(high)}"
+        means = " to ".join(map(scale.number_text, (low, high)))
+        words = f"{_told(axis, at)}: mean {scale.number_text(mean)}, {means}"
         if len(band.points) <= DOTS:
             drawn.append(tag("circle", tag("title", words), cx=across, cy=up, r=2.2, class_="dot d0"))
     return join(*drawn)

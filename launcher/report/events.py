@@ -68,7 +68,7 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lost:
+class MemberLost:
     """A member was lost, known by its seat or by its address."""
 
     at: float
@@ -100,7 +100,7 @@ class Verdict:
     reason: str
 
 
-Event = Started | Made | Phased | Failed | Lost | Progress | Verdict
+Event = Started | Made | Phased | Failed | MemberLost | Progress | Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

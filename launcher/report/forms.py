@@ -13,12 +13,12 @@ from functools import lru_cache
 from typing import Any
 
 from launcher import contract
-from launcher.report.events import Event, Failed, Lost, Made, Phased, Progress, Seat, Started, Verdict
+from launcher.report.events import Event, Failed, Made, MemberLost, Phased, Progress, Seat, Started, Verdict
 from launcher.text import one_line
 
 RANKS = 100_000
-NUMBERS = 2**53
-LARGEST = 1e300  # beyond that, differences overflow
+_NUMBERS = 2**53
+_LARGEST = 1e300  # beyond that, differences overflow
 METRICS = 50
 SENTENCE = 400  # characters
 NOT_FINITE = ("NaN", "Infinity", "-Infinity")  # JSON has no numbers for them: they come as names
@@ -32,13 +32,13 @@ def time_of(value: object) -> float:
     return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
 
 
-def _whole(value: object, high: int = NUMBERS) -> int:
+def _whole(value: object, high: int = _NUMBERS) -> int:
     if type(value) is not int or not 0 <= value <= high:
         raise ValueError("no such number")
     return value
 
 
-def _maybe(value: object, high: int = NUMBERS) -> int | None:
+def _maybe(value: object, high: int = _NUMBERS) -> int | None:
     if type(value) is float and value.is_integer():
         value = int(value)  # programs count in what they like
     return value if type(value) is int and 0 <= value <= high else None
@@ -110,9 +110,9 @@ def _failed(told: Mapping[str, Any], at: float) -> Failed:
     return Failed(code=_whole(told.get("code")), **_trouble(told, at))
 
 
-def _lost(told: Mapping[str, Any], at: float) -> Lost:
+def _lost(told: Mapping[str, Any], at: float) -> MemberLost:
     rank = _maybe(told.get("rank"), RANKS)
-    return Lost(seat=None if rank is None else Seat(role=_role(told), rank=rank), **_trouble(told, at))
+    return MemberLost(seat=None if rank is None else Seat(role=_role(told), rank=rank), **_trouble(told, at))
 
 
 def _trouble(told: Mapping[str, Any], at: float) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def _progress(told: Mapping[str, Any], at: float) -> Progress:
     metrics, strange = {}, []
     for name, value in list(given.items())[:METRICS] if isinstance(given, dict) else ():
         number = type(value) in (int, float)  # a bool is an int as well
-        if number and math.isfinite(value) and abs(value) < LARGEST:
+        if number and math.isfinite(value) and abs(value) < _LARGEST:
             metrics[_name(name)] = float(value)
         elif number or value in NOT_FINITE:
             strange.append(_name(name))

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from launcher import contract
-from launcher.report.events import Event, Failed, Lost, Made, Phased, Seat
+from launcher.report.events import Event, Failed, Made, MemberLost, Phased, Seat
 
-ENDS = frozenset({contract.DONE, contract.FAILED, contract.STOPPED})
+_ENDS = frozenset({contract.DONE, contract.FAILED, contract.STOPPED})
 BROKEN_BY_FAILURE = frozenset({contract.SERVING, contract.TRAINING, contract.TRAINED})
 GAP = "gap"
 
@@ -77,9 +77,9 @@ def lanes_of(events: Sequence[Event], ended: float, *, judged: bool) -> tuple[La
             seat = Seat(role=each.role, rank=each.rank) if each.rank is not None else None
             if seat := seat or seating.at(each.address, each.generation):
                 phases[seat].append(each)
-        elif isinstance(each, Failed | Lost):
+        elif isinstance(each, Failed | MemberLost):
             breaks[each.generation].append(each.at)
-        if isinstance(each, Lost) and (seat := each.seat or seating.at(each.address, each.generation)):
+        if isinstance(each, MemberLost) and (seat := each.seat or seating.at(each.address, each.generation)):
             marks[seat].append(Mark(kind="lost", at=each.at, generation=each.generation, reason=each.reason))
     starts = [each.at for each in events if isinstance(each, Made)]
     ways = _Ways(breaks=breaks, starts=starts, ended=ended, judged=judged)
@@ -113,14 +113,14 @@ def _lane(seat: Seat, phases: Sequence[Phased], lost: Iterable[Mark], ways: _Way
     for place, each in enumerate(phases):
         last = place + 1 == len(phases)
         end = max(each.at, ways.ended) if last else phases[place + 1].at
-        if each.phase in ENDS:
+        if each.phase in _ENDS:
             marks.append(Mark(kind=each.phase, at=each.at, generation=each.generation))
             cut: float | None = each.at
         else:
             cut = ways.broken(each, end) if each.phase in BROKEN_BY_FAILURE else None
             stop = end if cut is None else cut
             bars.append(Bar(kind=each.phase, begin=each.at, end=stop, generation=each.generation))
-        follows = not last and phases[place + 1].phase not in ENDS
+        follows = not last and phases[place + 1].phase not in _ENDS
         if cut is not None and cut < end and (follows or (ways.again(cut) and each.phase != contract.DONE)):
             bars.append(Bar(kind=GAP, begin=cut, end=end, generation=each.generation))
     return Lane(seat=seat, bars=tuple(bars), marks=tuple(sorted(marks, key=lambda mark: mark.at)))

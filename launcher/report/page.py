@@ -13,12 +13,12 @@ from launcher.report.curves import curves
 from launcher.report.markup import Markup, join, tag
 from launcher.report.sentence import KINDS, Sentence, describe, sentence
 from launcher.report.series import charts_of
-from launcher.report.story import Chapter, Past, Story, Trouble
+from launcher.report.story import Chapter, GenerationFailure, Past, Story
 from launcher.report.timeline import timeline
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 TABLE_ROWS = 500
-Row = Sequence[str]
+_Row = Sequence[str]
 
 
 def page(story: Story, source: str) -> str:
@@ -82,7 +82,7 @@ def _generations(story: Story) -> Markup:
     return _table(heads, "nnnnnnnww", rows, "No generation was made.")
 
 
-def _chapter(story: Story, chapter: Chapter) -> Row:
+def _chapter(story: Story, chapter: Chapter) -> _Row:
     made = chapter.made
     return (
         str(made.generation),
@@ -102,7 +102,7 @@ def _troubles(story: Story) -> Markup:
     return _table(("after", "at (UTC)", "generation", "code", "who", "what", "why"), "nnnnssw", rows, "None.")
 
 
-def _trouble(story: Story, trouble: Trouble) -> Row:
+def _trouble(story: Story, trouble: GenerationFailure) -> _Row:
     return (
         scale.duration(max(0.0, trouble.at - story.begun)),
         scale.clock(trouble.at),
@@ -125,7 +125,7 @@ def _ending(past: Past) -> str:
     return f"{past.verdict.code}: {past.verdict.reason}" if past.verdict.reason else str(past.verdict.code)
 
 
-def _table(heads: Row, kinds: str, rows: Sequence[Row], none: str) -> Markup:
+def _table(heads: _Row, kinds: str, rows: Sequence[_Row], none: str) -> Markup:
     """Return a table; the kind of each column is n(umber), s(hort) or w(ords)."""
     if not rows:
         return tag("p", none, class_="none")

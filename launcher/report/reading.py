@@ -12,15 +12,15 @@ from launcher import contract
 from launcher.report.events import Event, Reading
 from launcher.report.forms import BUILDERS, time_of
 
-LONGEST = 1 << 20  # bytes of a line: a generation of several thousand members
-BEGINNING = b'{"at"'
+LONGEST_EVENT_LINE = 1 << 20  # bytes of a line: a generation of several thousand members
+_BEGINNING = b'{"at"'
 
 
 class _NotOurs(Exception):
     """A well-formed event of a kind that is not known here."""
 
 
-def read(lines: Iterable[bytes]) -> Reading:
+def read_events(lines: Iterable[bytes]) -> Reading:
     """Read each line, whatever is in it."""
     events = []
     seen: set[bytes] = set()
@@ -46,14 +46,14 @@ def _event(line: bytes) -> tuple[Event | None, bool]:
     event = _told(line)
     if event is None:
         # A leader that died within a line left no newline: the first line of the next one is glued to it.
-        glued = line.rfind(BEGINNING)
+        glued = line.rfind(_BEGINNING)
         return (_told(line[glued:]) if glued > 0 else None), False
     return event, True
 
 
 def _told(line: bytes) -> Event | None:
     try:
-        told = json.loads(line) if len(line) <= LONGEST else None
+        told = json.loads(line) if len(line) <= LONGEST_EVENT_LINE else None
         if not isinstance(told, dict) or not isinstance(told.get("event"), str):
             return None
         if told["event"] not in BUILDERS or told.get("phase", contract.DONE) not in contract.PHASES:

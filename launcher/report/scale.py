@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MINUTE, HOUR, DAY = 60, 3600, 86400
 STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY)
-UNITS = ((DAY, "d", HOUR, "h"), (HOUR, "h", MINUTE, "min"), (MINUTE, "min", 1, "s"))
+_UNITS = ((DAY, "d", HOUR, "h"), (HOUR, "h", MINUTE, "min"), (MINUTE, "min", 1, "s"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ def duration(seconds: float) -> str:
     whole = math.floor(seconds)
     if whole < MINUTE:
         return f"{seconds:.1f} s"
-    unit, name, part, short = next(each for each in UNITS if whole >= each[0])
+    unit, name, part, short = next(each for each in _UNITS if whole >= each[0])
     rest = whole % unit // part
     return f"{whole // unit:,} {name} {rest} {short}" if rest else f"{whole // unit:,} {name}"
 
@@ -83,7 +83,7 @@ def clock(at: float, *, day: bool = False) -> str:
     return text if day else text[11:]
 
 
-def number(value: float) -> str:
+def number_text(value: float) -> str:
     """Return a metric's value with four digits that count."""
     return f"{int(value):,}" if value == int(value) and abs(value) < 1e6 else f"{value:.4g}"
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from launcher.report import scale
 from launcher.report.lanes import Lane
-from launcher.report.story import Story, Trouble
+from launcher.report.story import GenerationFailure, Story
 
 KINDS = {"good": "Success", "bad": "Failed", "open": "No verdict yet:"}
 
@@ -51,12 +51,12 @@ def ended_words(reason: str) -> str:
     return reason if not reason or reason[-1] in ".!?…" else f"{reason}."
 
 
-def describe(trouble: Trouble) -> str:
+def describe(trouble: GenerationFailure) -> str:
     """Say what happened, in the words of the gang or in ours."""
     return trouble.reason or ("no reason was given" if trouble.lost else f"ended with {trouble.code}")
 
 
-def _first(story: Story, trouble: Trouble) -> str:
+def _first(story: Story, trouble: GenerationFailure) -> str:
     since = scale.duration(max(0.0, trouble.at - story.begun))
     who = f"{trouble.who or 'a member'} was lost" if trouble.lost else str(trouble.who or "")
     named = not trouble.lost and SEAT.search(trouble.reason)

@@ -124,7 +124,7 @@ def _chart(name: str, axis: str, by_seat: Mapping[Seat, Sequence[Point]], strang
     return Chart(
         name=name,
         axis=axis,
-        lines=() if many else tuple(line_of(seat, points) for seat, points in ordered.items()),
+        lines=() if many else tuple(chart_line(seat, points) for seat, points in ordered.items()),
         band=band_of(list(ordered.values())) if many else None,
         ranks=len(ordered),
         last=math.fsum(ends) / len(ends) if ends else None,
@@ -132,7 +132,7 @@ def _chart(name: str, axis: str, by_seat: Mapping[Seat, Sequence[Point]], strang
     )
 
 
-def line_of(seat: Seat, points: Sequence[Point]) -> Line:
+def chart_line(seat: Seat, points: Sequence[Point]) -> Line:
     """Return a line that can be seen; its span is there so that no spike is lost."""
     if len(points) <= 2 * BUCKETS:
         return Line(seat=seat, points=tuple(points))

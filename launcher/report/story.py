@@ -9,13 +9,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from launcher import contract
-from launcher.report.events import Event, Failed, Lost, Made, Phased, Progress, Reading, Seat, Started, Verdict
+from launcher.report.events import Event, Failed, Made, MemberLost, Phased, Progress, Reading, Seat, Started, Verdict
 from launcher.report.lanes import Lane, Seating, lanes_of
 from launcher.report.runs import Run, runs_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
+class GenerationFailure:
     """A failure or a loss; `who` where it is known."""
 
     at: float
@@ -57,7 +57,7 @@ class Story:
     ended: float
     verdict: Verdict | None
     chapters: tuple[Chapter, ...]
-    troubles: tuple[Trouble, ...]
+    troubles: tuple[GenerationFailure, ...]
     lanes: tuple[Lane, ...]
     progress: tuple[Progress, ...]
     moved: tuple[float, ...]
@@ -75,7 +75,7 @@ class Story:
         return max((chapter.made.restarts for chapter in self.chapters), default=0)
 
 
-def tell(reading: Reading) -> Story | None:
+def read_story(reading: Reading) -> Story | None:
     """Return the story of the newest run, or None without events."""
     if not reading.events:
         return None
@@ -103,28 +103,28 @@ def tell(reading: Reading) -> Story | None:
     )
 
 
-def _troubles(events: Sequence[Event]) -> tuple[Trouble, ...]:
+def _troubles(events: Sequence[Event]) -> tuple[GenerationFailure, ...]:
     """Return failures and losses once each; without an address, of the first that reported `failed` there."""
     seating = Seating(events)
     first: dict[int, Seat] = {}
-    found: dict[tuple[object, ...], Trouble] = {}
+    found: dict[tuple[object, ...], GenerationFailure] = {}
     for each in events:
         if isinstance(each, Phased) and each.phase == contract.FAILED and each.rank is not None:
             first.setdefault(each.generation, Seat(role=each.role, rank=each.rank))
     for each in events:
-        if not isinstance(each, Failed | Lost):
+        if not isinstance(each, Failed | MemberLost):
             continue
-        lost, number = isinstance(each, Lost), each.generation
-        code, who = (None, each.seat) if isinstance(each, Lost) else (each.code, None)
+        lost, number = isinstance(each, MemberLost), each.generation
+        code, who = (None, each.seat) if isinstance(each, MemberLost) else (each.code, None)
         who = who or seating.at(each.address, number) or (None if lost else first.get(number))
-        told = Trouble(at=each.at, generation=number, who=who, lost=lost, code=code, reason=each.reason)
+        told = GenerationFailure(at=each.at, generation=number, who=who, lost=lost, code=code, reason=each.reason)
         # A new leader tells again what it heard.
         found.setdefault((told.generation, who, lost, code, told.reason), told)
     return tuple(found.values())
 
 
 def _chapters(
-    events: Iterable[Event], troubles: Sequence[Trouble], verdict: Verdict | None, ended: float
+    events: Iterable[Event], troubles: Sequence[GenerationFailure], verdict: Verdict | None, ended: float
 ) -> tuple[Chapter, ...]:
     """Return each generation once, the first event of its number."""
     by_number: dict[int, Made] = {}
@@ -132,7 +132,7 @@ def _chapters(
         if isinstance(each, Made):
             by_number.setdefault(each.generation, each)
     made = [by_number[number] for number in sorted(by_number)]
-    worst: dict[int, Trouble] = {}
+    worst: dict[int, GenerationFailure] = {}
     for told in troubles:
         worst.setdefault(told.generation, told)
     chapters = []

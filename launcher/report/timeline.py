@@ -15,15 +15,15 @@ from launcher.report.markup import Markup, join, tag
 from launcher.report.scale import Scale
 from launcher.report.story import Chapter, Story
 
-WIDTH = 1060
+_WIDTH = 1060
 LETTER = 6.1  # the width of one, about, at the size of labels
-TOP = 42  # for generations and times
-RIGHT = 14
-ROWS = 1000
+_TOP = 42  # for generations and times
+_RIGHT = 14
+_ROWS = 1000
 BARS = 5000
 LINES = 200
 # Of each phase its words, and its share of the row's height.
-PHASES = {
+_PHASES = {
     contract.JOINING: ("joining or waiting", 0.22),
     contract.STAGING: ("staging data", 0.5),
     contract.SERVING: ("serving, trainers not yet", 0.75),
@@ -36,20 +36,20 @@ MARKS = {contract.DONE: "done", contract.FAILED: "failed", "lost": "lost", contr
 
 def timeline(story: Story) -> Markup:
     """Return the legend and the drawing, and a sentence where rows are left out."""
-    lanes = story.lanes[:ROWS]
+    lanes = story.lanes[:_ROWS]
     if not lanes:
         return tag("p", "No rank has reported.", class_="none")
     left = 18 + LETTER * max(len(str(lane.seat)) for lane in lanes)
-    axis = Scale(low=story.begun, high=max(story.ended, story.begun + 0.001), start=left, end=WIDTH - RIGHT)
+    axis = Scale(low=story.begun, high=max(story.ended, story.begun + 0.001), start=left, end=_WIDTH - _RIGHT)
     pitch = row_height(len(lanes))
-    bottom = TOP + pitch * len(lanes)
+    bottom = _TOP + pitch * len(lanes)
     height = bottom + (22 if len(lanes) > 12 else 4)
     drawing = tag(
         "svg",
         _grid(axis, bottom, twice=len(lanes) > 12),
         *_rows(lanes, axis, pitch, {trouble.who for trouble in story.troubles}),
         _generations(story.chapters, axis, bottom),
-        viewBox=f"0 0 {WIDTH} {height:.0f}",
+        viewBox=f"0 0 {_WIDTH} {height:.0f}",
         role="img",
         aria_label=f"Timeline of {len(lanes)} ranks over {scale.duration(story.seconds)}",
     )
@@ -67,10 +67,10 @@ def _grid(axis: Scale, bottom: float, *, twice: bool) -> Markup:
     drawn = []
     for seconds in scale.time_ticks(axis.high - axis.low):
         x = axis.at(axis.low + seconds)
-        drawn.append(tag("path", d=f"M{x:.1f} {TOP - 4}V{bottom:.1f}", class_="grid"))
-        for y in (TOP - 8, bottom + 14)[: 2 if twice else 1]:
-            class_ = "tick" if x < WIDTH - 40 else "tick end"
-            drawn.append(tag("text", scale.tick_label(seconds), x=min(x, WIDTH - 2.0), y=y, class_=class_))
+        drawn.append(tag("path", d=f"M{x:.1f} {_TOP - 4}V{bottom:.1f}", class_="grid"))
+        for y in (_TOP - 8, bottom + 14)[: 2 if twice else 1]:
+            class_ = "tick" if x < _WIDTH - 40 else "tick end"
+            drawn.append(tag("text", scale.tick_label(seconds), x=min(x, _WIDTH - 2.0), y=y, class_=class_))
     return join(*drawn)
 
 
@@ -84,7 +84,7 @@ def _generations(chapters: Sequence[Chapter], axis: Scale, bottom: float) -> Mar
         made = chapter.made
         words = f"generation {made.generation}, made at {scale.clock(made.at)} UTC"
         title = tag("title", words + (f": {made.cause}" if made.cause else ""))
-        drawn.append(tag("path", title, d=f"M{x:.1f} 4V18M{x:.1f} {TOP - 4}V{bottom:.1f}", class_="made"))
+        drawn.append(tag("path", title, d=f"M{x:.1f} 4V18M{x:.1f} {_TOP - 4}V{bottom:.1f}", class_="made"))
         room = int((end - x - 6) / LETTER)
         if x < free or len(str(made.generation)) > room:
             continue
@@ -106,7 +106,7 @@ def _rows(lanes: Sequence[Lane], axis: Scale, pitch: float, blamed: Container[Se
     each_nth = max(1, round(11 / pitch))
     budget = BARS // len(lanes)
     for place, lane in enumerate(lanes):
-        middle = TOP + pitch * (place + 0.5)
+        middle = _TOP + pitch * (place + 0.5)
         thick = pitch * 0.68
         drawn = [tag("path", d=f"M{axis.start:.1f} {middle:.1f}H{axis.end:.1f}", class_="track", stroke_width=thick)]
         if place % each_nth == 0 or lane.seat in blamed:
@@ -130,7 +130,7 @@ def _longest(bars: Sequence[Bar], budget: int) -> Sequence[Bar]:
 
 
 def _bar(bar: Bar, axis: Scale, middle: float, thick: float) -> Markup:
-    words, share = PHASES[bar.kind]
+    words, share = _PHASES[bar.kind]
     during = f"{scale.clock(bar.begin)} to {scale.clock(bar.end)} UTC, {scale.duration(bar.end - bar.begin)}"
     title = tag("title", f"{words}, generation {bar.generation}\n{during}")
     return tag("path", title, d=_stretch(bar, axis, middle), class_=bar.kind, stroke_width=max(1.6, thick * share))
@@ -143,7 +143,7 @@ def _stretch(bar: Bar, axis: Scale, middle: float) -> str:
 
 def _together(bars: Sequence[Bar], axis: Scale, middle: float, thick: float) -> Iterable[Markup]:
     """Draw all bars of a kind as one, with one title: where there are very many."""
-    for kind, (words, share) in PHASES.items():
+    for kind, (words, share) in _PHASES.items():
         ours = [bar for bar in bars if bar.kind == kind]
         if ours:
             seconds = sum(bar.end - bar.begin for bar in ours)
@@ -174,7 +174,7 @@ def _legend(lanes: Iterable[Lane]) -> Markup:
     kinds = {bar.kind for lane in lanes for bar in lane.bars} | {mark.kind for lane in lanes for mark in lane.marks}
     items = [
         _item(words, tag("path", d="M0 7h22", class_=kind, stroke_width=max(2.0, 11 * share)))
-        for kind, (words, share) in PHASES.items()
+        for kind, (words, share) in _PHASES.items()
         if kind in kinds
     ]
     items += [

@@ -19,7 +19,7 @@ from launcher.text import shown
 
 DEPTH = 100  # each level holds descriptors open, and a process may have few of them
 KEPT = 64  # directories that a tree holds open
-DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 # Without O_NONBLOCK, opening what has become a FIFO since it was listed would wait for ever.
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
@@ -79,7 +79,7 @@ class Below:
         with ExitStack() as stack:
             here = stack.enter_context(directory(Path(self.root), self.refusal))
             for part in self.parts:
-                here = stack.enter_context(inside(here, part, make=make))
+                here = stack.enter_context(directory_inside(here, part, make=make))
             yield here
 
     @contextmanager
@@ -228,7 +228,7 @@ def directory(
 
 
 @contextmanager
-def inside(parent: Dir, name: str, where_absent: str = "", *, make: bool = False) -> Iterator[Dir]:
+def directory_inside(parent: Dir, name: str, where_absent: str = "", *, make: bool = False) -> Iterator[Dir]:
     """Open a directory in a directory; make it where it is missing, if asked to."""
     if parent.depth == DEPTH:
         raise parent.refused(name, f"is too deep: expected at most {DEPTH} nested directories; pack the deepest")
@@ -261,7 +261,7 @@ def _entered(at: Dir, name: str, where_absent: str = "", *, make: bool) -> int:
         if make:
             with suppress(FileExistsError):
                 os.mkdir(name, dir_fd=at.fd)
-        return os.open(name, DIRECTORY, dir_fd=at.fd)
+        return os.open(name, _DIRECTORY, dir_fd=at.fd)
 
 
 _WORDS = {

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import Enum
 
-from launcher.safefs.dirs import Dir, inside, what
+from launcher.safefs.dirs import Dir, directory_inside, what
 from launcher.text import shown
 
 
@@ -48,7 +48,7 @@ class Found:
 def all_inside(found: Found) -> Iterator[tuple[Dir, ...]]:
     """Open a directory in each of the directories that have it."""
     with ExitStack() as stack:
-        yield tuple(stack.enter_context(inside(each, found.name)) for each in found.dirs)
+        yield tuple(stack.enter_context(directory_inside(each, found.name)) for each in found.dirs)
 
 
 def laid_over(dirs: Sequence[Dir]) -> dict[str, Found]:

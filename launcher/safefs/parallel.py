@@ -15,7 +15,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 MOUNTS = Path("/proc/self/mountinfo")
 NETWORKS = frozenset(
@@ -23,8 +23,8 @@ NETWORKS = frozenset(
 )
 SIDE_BY_SIDE = 32
 FLYING = 64  # begun, and not looked after yet: so many small files are held in memory
-LEFT = 32  # directories that are left, and stay open for what was begun in them
-LOOKED_AT, LATE = 32, 24  # so many of the last ones have waited: a busy machine holds up but a few
+_LEFT = 32  # directories that are left, and stay open for what was begun in them
+LOOKED_AT, LATE_ANSWER = 32, 24  # so many of the last ones have waited: a busy machine holds up but a few
 PATIENCE = 5.0  # seconds, after a failure or Ctrl-C, for what is under way: a volume may hang
 WAITED = 0.0003  # seconds, in which a local disk is long done
 
@@ -58,7 +58,7 @@ class Workers:
         """Whether several work at a time."""
         return self._pool is not None
 
-    def each(self, works: Iterable[Callable[[], T] | ExitStack]) -> Iterator[T]:
+    def each(self, works: Iterable[Callable[[], _T] | ExitStack]) -> Iterator[_T]:
         """Do all, and yield what each comes to, in their order; they are asked for one by one, on this thread.
 
         An ExitStack among them is closed as soon as all works before it are done.
@@ -99,7 +99,7 @@ class Workers:
 
     def _collected(self, most: int) -> Iterator[Any]:
         while self._flying and (
-            isinstance(self._flying[0], ExitStack) or len(self._flying) > most or self._left > LEFT
+            isinstance(self._flying[0], ExitStack) or len(self._flying) > most or self._left > _LEFT
         ):
             first = self._flying.popleft()
             if isinstance(first, ExitStack):
@@ -108,11 +108,11 @@ class Workers:
             else:
                 yield first.result()
 
-    def _watched(self, work: Callable[[], T]) -> T:
+    def _watched(self, work: Callable[[], _T]) -> _T:
         begun, worked = time.perf_counter(), time.thread_time()
         found = work()
         self._late.append(time.perf_counter() - begun - (time.thread_time() - worked) > WAITED)
-        if sum(self._late) >= LATE:
+        if sum(self._late) >= LATE_ANSWER:
             self._pool = ThreadPoolExecutor(SIDE_BY_SIDE)
         return found
 

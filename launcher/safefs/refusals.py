@@ -28,7 +28,7 @@ _ADVICE = {
 _OTHERWISE = "check the volume or disk that it is on, then try again"
 
 
-class Refused(OSError):
+class SystemRefused(OSError):
     """The sentence, where a room has no error of its own for it."""
 
 
@@ -36,7 +36,7 @@ class Refused(OSError):
 class Refusal:
     """How a room says what the system refuses: by its own error, with its own advice for some of the numbers."""
 
-    error: type[Exception] = Refused
+    error: type[Exception] = SystemRefused
     advice: Mapping[int, str] = field(default_factory=dict, compare=False)
 
     def of(self, path: str, error: OSError, where_absent: str = "") -> Exception:

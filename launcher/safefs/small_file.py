@@ -14,10 +14,10 @@ from contextlib import suppress
 from launcher.safefs.dirs import Dir, opened
 from launcher.safefs.refusals import is_absent
 
-Link = Callable[..., None]
+MakeLink = Callable[..., None]
 
 LIMIT = 1 << 20
-NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 IN_PLACE = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 # What file systems say that know no hard links.
 NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EINVAL)
@@ -37,7 +37,7 @@ def content(at: Dir, name: str, limit: int = LIMIT) -> bytes | None:
     return found
 
 
-def make(at: Dir, name: str, text: bytes, *, link: Link = os.link) -> bool:
+def make(at: Dir, name: str, text: bytes, *, link: MakeLink = os.link) -> bool:
     """Make a file under a name that nobody took, whole from its first moment; return whether this text stands there.
 
     NFS may answer a link that worked with "exists": only what stands there in the end tells who was first.
@@ -73,7 +73,7 @@ def read_at_most(fd: int, limit: int) -> bytes:
     return found
 
 
-def _give_name(at: Dir, new: str, name: str, text: bytes, link: Link) -> None:
+def _give_name(at: Dir, new: str, name: str, text: bytes, link: MakeLink) -> None:
     try:
         link(new, name, src_dir_fd=at.fd, dst_dir_fd=at.fd, follow_symlinks=False)
     except OSError as error:
@@ -83,7 +83,7 @@ def _give_name(at: Dir, new: str, name: str, text: bytes, link: Link) -> None:
 
 
 def _write_new(at: Dir, name: str, text: bytes) -> None:
-    fd = os.open(name, NEW, 0o644, dir_fd=at.fd)
+    fd = os.open(name, _NEW, 0o644, dir_fd=at.fd)
     try:
         try:
             _write(fd, text)

@@ -12,31 +12,31 @@ from launcher.safefs.dirs import Tree
 from launcher.safefs.refusals import reason
 from launcher.transfer.agent import serve
 from launcher.transfer.channel import Channel, Pipes
-from launcher.transfer.problem import Broken, Garbled, Trouble
+from launcher.transfer.problem import Broken, Garbled, TransferError
 
-IDLE = 30  # seconds without a desk, after which the pod ends by itself
+_IDLE = 30  # seconds without a desk, after which the pod ends by itself
 LOOK = 5
 
 
 def main(words: Sequence[str]) -> int:
     """Serve one desk or hold the pod, as the arguments say; return the exit code."""
     if words[:1] == ["serve"] and len(words) == 2:
-        return answer(words[1])
+        return _answer(words[1])
     if words == ["hold"]:
-        return hold()
+        return _hold()
     sys.stderr.write("usage: python -m launcher.files serve DIRECTORY | hold\n")
     return 2
 
 
-def answer(top: str) -> int:
+def _answer(top: str) -> int:
     """Serve the desk at the other end of standard input and output; failures are told there."""
     channel = Channel(Pipes())
     try:
-        with Tree(top, Trouble) as tree:
+        with Tree(top, TransferError) as tree:
             serve(tree, channel)
     except Broken:
         return 0  # the desk has gone
-    except (Trouble, OSError) as error:
+    except (TransferError, OSError) as error:
         sentence = f"{top}: {reason(error)}" if isinstance(error, OSError) else str(error)
         _told(sentence)
         return 1
@@ -56,11 +56,11 @@ def _told(sentence: str) -> None:
         pass
 
 
-def hold() -> int:
+def _hold() -> int:
     """Wait as the pod's first process, and end when no other process was there for a while."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # the first process of a pod has no default for it
     alone = 0
-    while alone < IDLE:
+    while alone < _IDLE:
         if signal.sigtimedwait({signal.SIGTERM}, LOOK):
             return 0
         others = [each for each in Path("/proc").iterdir() if each.name.isdecimal() and int(each.name) != os.getpid()]

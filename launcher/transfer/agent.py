@@ -14,11 +14,11 @@ from launcher.transfer.channel import Channel
 from launcher.transfer.chunks import PIECE
 from launcher.transfer.frames import Frame
 from launcher.transfer.names import below, divided, joined
-from launcher.transfer.problem import Trouble
+from launcher.transfer.problem import TransferError
 from launcher.transfer.receiving import receive
 from launcher.transfer.sending import send
 
-ROWS = 500  # in a frame
+_ROWS = 500  # in a frame
 
 
 def serve(tree: Tree, channel: Channel) -> None:
@@ -47,7 +47,7 @@ def _list(tree: Tree, frame: Frame, channel: Channel) -> None:
         each = tree.status(joined(directory, name))
         if each is not None:
             rows.append([name, _kind(each.st_mode), each.st_size, max(int(each.st_mtime), 0)])
-        if len(rows) == ROWS:
+        if len(rows) == _ROWS:
             channel.put("listed", rows=rows)
             rows = []
     channel.put("listed", rows=rows)
@@ -65,7 +65,7 @@ def _remove(tree: Tree, frame: Frame, channel: Channel) -> None:
     """Remove a file, or, where the desk says `all`, a directory and everything in it."""
     path = below(frame.text("path"))
     if not path:
-        raise Trouble("the top of the volume cannot be removed: name a file or directory in it")
+        raise TransferError("the top of the volume cannot be removed: name a file or directory in it")
     above, name = divided(path)
     found, at = _there(tree, path), tree.directory(above)
     with at.naming(name):
@@ -96,7 +96,7 @@ def _show(tree: Tree, frame: Frame, channel: Channel) -> None:
 def _there(tree: Tree, path: str) -> os.stat_result:
     found = tree.status(path)
     if found is None:
-        raise Trouble(f"{shown(path)} is not there")
+        raise TransferError(f"{shown(path)} is not there")
     return found
 
 

@@ -16,13 +16,13 @@ from launcher.safefs.dirs import Tree
 from launcher.safefs.refusals import reason
 from launcher.transfer.channel import Channel
 from launcher.transfer.frames import Frame
-from launcher.transfer.names import checked, joined
-from launcher.transfer.problem import Trouble
+from launcher.transfer.names import checked_path, joined
+from launcher.transfer.problem import TransferError
 
-LOCK, PART, SEEN = "lock", "part", "seen"
-EVERY = 0.1  # seconds
-LONGEST = 120  # seconds that a desk may let an agent wait
-PYTHONS = ("python", "python3")
+_LOCK, _PART, SEEN = "lock", "part", "seen"
+_EVERY = 0.1  # seconds
+_LONGEST = 120  # seconds that a desk may let an agent wait
+_PYTHONS = ("python", "python3")
 WHICH = (
     "import importlib.util, importlib.metadata as m; importlib.util.find_spec('paddle') or exit(1); "
     "print(next(d.version for d in m.distributions() if (d.metadata['Name'] or '').startswith('paddlepaddle')))"
@@ -31,7 +31,7 @@ WHICH = (
 
 def probe(tree: Tree, frame: Frame, channel: Channel) -> None:
     """Answer questions about a directory; the agent that writes makes it, and removes it in any case."""
-    name = checked(frame.text("directory"))
+    name = checked_path(frame.text("directory"))
     made = False
     try:
         while (asked := channel.get("over", "write", *QUESTIONS)).kind != "over":
@@ -64,20 +64,20 @@ def _written(tree: Tree, name: str) -> dict[str, object]:
     here = tree.directory(name).fd
     step = "create a file"
     try:
-        os.close(_exclusively(here, LOCK))
+        os.close(_exclusively(here, _LOCK))
         step = "create a file that must not be there (exclusive create)"
         with suppress(FileExistsError):
-            os.close(_exclusively(here, LOCK))
+            os.close(_exclusively(here, _LOCK))
             return {"step": step, "why": "it was created a second time"}
         step = "write a file"
-        file = _exclusively(here, PART)
+        file = _exclusively(here, _PART)
         try:
             os.write(file, name.encode())
             os.fsync(file)
         finally:
             os.close(file)
         step = "rename a file"
-        os.rename(PART, SEEN, src_dir_fd=here, dst_dir_fd=here)
+        os.rename(_PART, SEEN, src_dir_fd=here, dst_dir_fd=here)
     except OSError as error:
         return {"step": step, "why": _why(error)}
     return {"step": "", "why": ""}
@@ -86,15 +86,15 @@ def _written(tree: Tree, name: str) -> dict[str, object]:
 def _look(tree: Tree, name: str, asked: Frame) -> dict[str, object]:
     """Wait for the file of the other agent, and try to create the lock that it holds."""
     begun = time.monotonic()
-    most = asked.number("seconds", LONGEST)
+    most = asked.number("seconds", _LONGEST)
     while not _is_there(tree, name):
         if time.monotonic() - begun > most:
             return {"seen": False, "milliseconds": 0, "excluded": False}
-        time.sleep(EVERY)
+        time.sleep(_EVERY)
     waited = int(1000 * (time.monotonic() - begun))
     excluded = False
     try:
-        os.close(_exclusively(tree.directory(name).fd, LOCK))
+        os.close(_exclusively(tree.directory(name).fd, _LOCK))
     except FileExistsError:
         excluded = True
     except OSError:
@@ -107,20 +107,20 @@ def _is_there(tree: Tree, name: str) -> bool:
     try:
         with tree.opened(joined(name, SEEN)) as file:
             return os.read(file, 1000) == name.encode()
-    except Trouble:
+    except TransferError:
         return False
 
 
 def _resolve(_tree: Tree, _name: str, asked: Frame) -> dict[str, object]:
     """Wait until a name resolves to so many addresses."""
     begun = time.monotonic()
-    host, count, most = asked.text("host"), asked.number("count", 1000), asked.number("seconds", LONGEST)
+    host, count, most = asked.text("host"), asked.number("count", 1000), asked.number("seconds", _LONGEST)
     while True:
         found, reason = _addresses(host)
         if len(found) >= count or time.monotonic() - begun > most:
             waited = int(1000 * (time.monotonic() - begun))
             return {"addresses": len(found), "why": reason, "milliseconds": waited}
-        time.sleep(EVERY)
+        time.sleep(_EVERY)
 
 
 def _addresses(host: str) -> tuple[set[str], str]:
@@ -141,7 +141,7 @@ def _machine(_tree: Tree, _name: str, _asked: Frame) -> dict[str, object]:
 
 def _paddle() -> str:
     """Return the version of the Paddle that `python` would import, without importing it."""
-    for path in filter(None, map(shutil.which, PYTHONS)):
+    for path in filter(None, map(shutil.which, _PYTHONS)):
         with suppress(OSError, subprocess.SubprocessError):
             done = subprocess.run((path, "-c", WHICH), capture_output=True, text=True, timeout=30, check=False)
             if done.returncode == 0:

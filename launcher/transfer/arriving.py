@@ -10,9 +10,9 @@ from functools import partial
 from launcher.safefs.dirs import FILE, Dir, Tree, opened, what
 from launcher.transfer.channel import Channel
 from launcher.transfer.chunks import CHUNK, DIGEST, Standing, chunk_of, digests
-from launcher.transfer.counting import Count, Tell
+from launcher.transfer.counting import Count, TellCount
 from launcher.transfer.frames import Frame
-from launcher.transfer.listing import Entry
+from launcher.transfer.listing import TreeEntry
 from launcher.transfer.names import divided, part_of
 from launcher.transfer.problem import Garbled
 from launcher.transfer.writing import at_once, executable, in_pieces, next_frame, stamp
@@ -41,7 +41,14 @@ def _standing(within: Dir, name: str, size: int) -> Standing:
 
 
 def arrive(
-    tree: Tree, path: str, entry: Entry, index: int, found: Standing, channel: Channel, count: Count, tell: Tell
+    tree: Tree,
+    path: str,
+    entry: TreeEntry,
+    index: int,
+    found: Standing,
+    channel: Channel,
+    count: Count,
+    tell: TellCount,
 ) -> Callable[[], None]:
     """Take a file from the channel, and return what is left to do: a small one is yet to be written.
 
@@ -76,7 +83,7 @@ def _as_executable(within: Dir, path: str, runs: bool) -> None:
         os.close(within.fd)
 
 
-def _start(frame: Frame, entry: Entry, found: Standing) -> int:
+def _start(frame: Frame, entry: TreeEntry, found: Standing) -> int:
     """Return from where the other end sends: where what is there ends to be the same."""
     start = frame.number("start", entry.size)
     chunk = chunk_of(entry.size)

@@ -8,15 +8,15 @@ from collections import deque
 from typing import Protocol
 
 from launcher.transfer.frames import Frame, Frames, encoded
-from launcher.transfer.problem import Broken, Garbled, Told
+from launcher.transfer.problem import Broken, Garbled, OtherEndFailed
 
 MESSAGE = 256 << 10  # bytes: small files do not cost a message each
-READ = 256 << 10
-UNASKED, COME = 64, 1 << 20  # frames, and bytes, that may come unasked
-STUCK = 900.0  # seconds in which nothing can be sent
+_READ = 256 << 10
+UNASKED, _COME = 64, 1 << 20  # frames, and bytes, that may come unasked
+_STUCK = 900.0  # seconds in which nothing can be sent
 
 
-class Line(Protocol):
+class _Line(Protocol):
     """A connection that carries bytes both ways."""
 
     def send(self, data: bytes) -> None:
@@ -32,7 +32,7 @@ class Line(Protocol):
 class Channel:
     """Sends frames over a line, and receives them."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: _Line) -> None:
         self._line = line
         self._frames = Frames()
         self._heard: deque[Frame] = deque()
@@ -72,7 +72,7 @@ class Channel:
     def _hear(self, data: bytes) -> None:
         for frame in self._frames.feed(data):
             if frame.kind == "failed":
-                raise Told(frame.text("why"))
+                raise OtherEndFailed(frame.text("why"))
             self._heard.append(frame)
 
 
@@ -92,7 +92,7 @@ class Pipes:
         """
         view = memoryview(data)
         while view:
-            readable, writable, _ = select.select([self._reading], [self._writing], [], STUCK)
+            readable, writable, _ = select.select([self._reading], [self._writing], [], _STUCK)
             if writable:
                 view = view[self._written(view) :]
             elif readable:
@@ -107,7 +107,7 @@ class Pipes:
     def receive(self) -> bytes:
         """Wait for bytes; none means that the input has ended."""
         come, self._come = self._come, b""
-        return come or os.read(self._reading, READ)
+        return come or os.read(self._reading, _READ)
 
     def _written(self, view: memoryview) -> int:
         try:
@@ -118,9 +118,9 @@ class Pipes:
             raise Broken("the other end is gone") from None
 
     def _more(self) -> bytes:
-        data = os.read(self._reading, READ)
+        data = os.read(self._reading, _READ)
         if not data:
             raise Broken("the other end is gone")
-        if len(self._come) > COME:
+        if len(self._come) > _COME:
             raise Garbled("the other end sends more than it was asked for")
         return data

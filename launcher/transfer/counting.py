@@ -23,7 +23,7 @@ class Count:
     unfinished: int = 0
 
 
-Tell = Callable[[Count], None]
+TellCount = Callable[[Count], None]
 
 
 def nobody(_: Count) -> None:

@@ -14,7 +14,7 @@ from launcher.transfer.problem import Garbled
 
 LENGTHS = struct.Struct("!II")
 HEAD, BODY = 1 << 20, 1 << 20  # bytes at most
-LARGEST = 1 << 60  # bytes of a file
+LARGEST_FRAME = 1 << 60  # bytes of a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,9 @@ class Frame:
     head: Mapping[str, object] = field(default_factory=dict)
     body: bytes = b""
 
-    def number(self, name: str, most: int = LARGEST) -> int:
+    def number(self, name: str, most: int = LARGEST_FRAME) -> int:
         """Return a whole number of the head; anything else, or more than `most`, is refused."""
-        return number(self.head.get(name), most)
+        return frame_number(self.head.get(name), most)
 
     def text(self, name: str) -> str:
         """Return a text of the head; anything else is refused."""
@@ -51,7 +51,7 @@ class Frame:
             yield row
 
 
-def number(found: object, most: int = LARGEST) -> int:
+def frame_number(found: object, most: int = LARGEST_FRAME) -> int:
     """Return a whole number from 0 on; anything else, or more than `most`, is refused."""
     if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found <= most:
         raise Garbled(f"expected a whole number from 0 to {most}")

@@ -13,16 +13,16 @@ from launcher.safefs.parallel import Workers
 from launcher.safefs.refusals import is_absent
 from launcher.text import shown
 from launcher.transfer.chunks import count_of
-from launcher.transfer.names import checked, divided, joined
-from launcher.transfer.problem import Trouble
+from launcher.transfer.names import checked_path, divided, joined
+from launcher.transfer.problem import TransferError
 
-MOST = 500_000  # files and directories: they are held in memory
+MOST_ENTRIES = 500_000  # files and directories: they are held in memory
 IN_A_BATCH, TEXT, DIGESTS = 1000, 512 << 10, 16384
 A_DIRECTORY = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TreeEntry:
     """A file or a directory, by its path below what is copied."""
 
     path: str
@@ -39,46 +39,46 @@ class Entry:
 class Listing:
     """The entries that are copied, and the reasons why others are not."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[TreeEntry, ...]
     skipped: tuple[str, ...]
     lost: tuple[str, ...]  # what should have been copied, and cannot even be looked at
     single: bool  # one file that was named, and may be called otherwise where it arrives
 
 
-def listed(tree: Tree, base: str, first: str, workers: Workers) -> Listing:
+def tree_listed(tree: Tree, base: str, first: str, workers: Workers) -> Listing:
     """Return what is at `first` and below it, by paths below `base`; without `first`, all that is below `base`."""
     if tree.status(joined(base, first)) is None:
-        raise Trouble(f"{shown(joined(base, first))} is not there")
-    entries: list[Entry] = []
+        raise TransferError(f"{shown(joined(base, first))} is not there")
+    entries: list[TreeEntry] = []
     skipped: list[str] = []
     lost: list[str] = []
     left: list[str] = []
     paths = [first] if first else _names(tree, base, "")
     while True:
-        if len(entries) + len(paths) > MOST:
-            raise Trouble(
-                f"{shown(joined(base, first))} has more than {MOST:,} files: copy its directories one by one"
+        if len(entries) + len(paths) > MOST_ENTRIES:
+            raise TransferError(
+                f"{shown(joined(base, first))} has more than {MOST_ENTRIES:,} files: copy its directories one by one"
             )
         found = list(workers.each(_looks(tree, base, paths)))
-        here = [each for each in found if isinstance(each, Entry)]
+        here = [each for each in found if isinstance(each, TreeEntry)]
         entries += here
         skipped += [each for each in found if isinstance(each, str)]
-        lost += [str(each) for each in found if isinstance(each, Trouble)]
+        lost += [str(each) for each in found if isinstance(each, TransferError)]
         left += [each.path for each in reversed(here) if each.is_directory]
         if not left:
             break
         try:
             paths = _names(tree, base, left.pop())
-        except Trouble as trouble:
+        except TransferError as trouble:
             lost.append(str(trouble))
             paths = []
     single = bool(first) and len(entries) == 1 and not entries[0].is_directory
     return Listing(tuple(entries), tuple(skipped), tuple(lost), single)
 
 
-def batches(entries: Iterable[Entry]) -> Iterator[tuple[Entry, ...]]:
+def batches(entries: Iterable[TreeEntry]) -> Iterator[tuple[TreeEntry, ...]]:
     """Yield entries as many at a time as fit into a frame, with the digests of all that could be there already."""
-    batch: list[Entry] = []
+    batch: list[TreeEntry] = []
     text = digests = 0
     for entry in entries:
         long, many = 6 * len(entry.path) + 40, count_of(max(entry.size, 0))
@@ -95,25 +95,27 @@ def _names(tree: Tree, base: str, path: str) -> list[str]:
     return [joined(path, name) for name in tree.names(joined(base, path))]
 
 
-def _looks(tree: Tree, base: str, paths: Iterable[str]) -> Iterator[Callable[[], Entry | str | Trouble | None]]:
+def _looks(
+    tree: Tree, base: str, paths: Iterable[str]
+) -> Iterator[Callable[[], TreeEntry | str | TransferError | None]]:
     for path in paths:
         yield partial(_entry, tree.lent(joined(base, path)), path)
 
 
-def _entry(within: Dir, path: str) -> Entry | str | Trouble | None:
+def _entry(within: Dir, path: str) -> TreeEntry | str | TransferError | None:
     """Return what is there, why it is not copied or cannot be, or nothing where it went; the directory is closed."""
     try:
-        name = divided(checked(path))[1]
+        name = divided(checked_path(path))[1]
         with within.naming(name):
             found = os.stat(name, dir_fd=within.fd, follow_symlinks=False)
-    except Trouble as trouble:
+    except TransferError as trouble:
         if trouble.__cause__ is None:
             return str(trouble)  # a name that the other end refuses
         return None if is_absent(trouble) else trouble
     finally:
         os.close(within.fd)
     if stat.S_ISDIR(found.st_mode):
-        return Entry(path, A_DIRECTORY)
+        return TreeEntry(path, A_DIRECTORY)
     if stat.S_ISREG(found.st_mode):
-        return Entry(path, found.st_size, bool(found.st_mode & stat.S_IXUSR))
+        return TreeEntry(path, found.st_size, bool(found.st_mode & stat.S_IXUSR))
     return f"{shown(path)} is {what(found.st_mode)}"

@@ -10,33 +10,33 @@ import re
 import secrets
 
 from launcher.text import shown
-from launcher.transfer.problem import Trouble
+from launcher.transfer.problem import TransferError
 
-LONGEST, LONGEST_PART = 4000, 255  # bytes, as Linux has them, with room for where it goes
+LONGEST_PATH, LONGEST_PART = 4000, 255  # bytes, as Linux has them, with room for where it goes
 PART = re.compile(r"\.paddlectl-[0-9a-f]{16}\.part")
 
 
-def checked(path: object) -> str:
+def checked_path(path: object) -> str:
     """Return a relative path that stays below what it is joined to."""
     if not isinstance(path, str) or not path or "\0" in path or path.startswith("/"):
-        raise Trouble(f"{shown(path)} is refused: expected a relative path")
+        raise TransferError(f"{shown(path)} is refused: expected a relative path")
     parts = path.split("/")
     if any(part in ("", ".", "..") for part in parts):
-        raise Trouble(f"{shown(path)} is refused: expected a path without `..`, `.` and `//`")
+        raise TransferError(f"{shown(path)} is refused: expected a path without `..`, `.` and `//`")
     try:
         sizes = [len(part.encode(errors="surrogateescape")) for part in parts]
     except UnicodeEncodeError:  # half of a pair that stands for no byte
-        raise Trouble(f"{shown(path)} is refused: it cannot be a file's name") from None
-    if max(sizes) > LONGEST_PART or sum(sizes) + len(sizes) > LONGEST:
-        raise Trouble(f"{shown(path)} is refused: it is longer than a path can be")
+        raise TransferError(f"{shown(path)} is refused: it cannot be a file's name") from None
+    if max(sizes) > LONGEST_PART or sum(sizes) + len(sizes) > LONGEST_PATH:
+        raise TransferError(f"{shown(path)} is refused: it is longer than a path can be")
     if PART.fullmatch(parts[-1]):
-        raise Trouble(f"{shown(path)} is refused: such names are kept for files that are still being copied")
+        raise TransferError(f"{shown(path)} is refused: such names are kept for files that are still being copied")
     return path
 
 
 def below(path: object) -> str:
     """Return a checked path; the empty one is the top itself."""
-    return checked(path) if path != "" else ""
+    return checked_path(path) if path != "" else ""
 
 
 def divided(path: str) -> tuple[str, str]:

@@ -6,17 +6,17 @@ No I/O here.
 from __future__ import annotations
 
 
-class Trouble(Exception):
+class TransferError(Exception):
     """A failure of a copy, in a sentence."""
 
 
-class Garbled(Trouble):
+class Garbled(TransferError):
     """The other end does not keep to the protocol."""
 
 
-class Broken(Trouble):
+class Broken(TransferError):
     """The connection to the other end is lost."""
 
 
-class Told(Trouble):
+class OtherEndFailed(TransferError):
     """A failure that the other end reports."""

@@ -15,10 +15,10 @@ from launcher.safefs.parallel import SIDE_BY_SIDE, Workers
 from launcher.transfer.arriving import arrive, standing
 from launcher.transfer.channel import Channel
 from launcher.transfer.chunks import DIGEST, Standing
-from launcher.transfer.counting import Count, Tell, nobody
-from launcher.transfer.frames import LARGEST, Frame, number
-from launcher.transfer.listing import A_DIRECTORY, IN_A_BATCH, MOST, Entry
-from launcher.transfer.names import PART, checked, divided, joined
+from launcher.transfer.counting import Count, TellCount, nobody
+from launcher.transfer.frames import LARGEST_FRAME, Frame, frame_number
+from launcher.transfer.listing import A_DIRECTORY, IN_A_BATCH, MOST_ENTRIES, TreeEntry
+from launcher.transfer.names import PART, checked_path, divided, joined
 from launcher.transfer.problem import Garbled
 from launcher.transfer.sending import TOLD
 
@@ -26,7 +26,7 @@ OLD = 86400.0  # seconds after which an unfinished file is not continued any mor
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class _Place:
     """The directory for the files, and another name for a single one."""
 
     directory: str
@@ -37,17 +37,17 @@ class Place:
         return joined(self.directory, self.name or path)
 
 
-def receive(tree: Tree, target: str, channel: Channel, tell: Tell = nobody, *, inside: bool = False) -> Count:
+def receive(tree: Tree, target: str, channel: Channel, tell: TellCount = nobody, *, inside: bool = False) -> Count:
     """Receive files below `target`, or one file as it, where it is no directory and need not be (`inside`)."""
     begin = channel.get("begin")
     count = Count(
-        all_files=begin.number("files", MOST),
+        all_files=begin.number("files", MOST_ENTRIES),
         all_bytes=begin.number("bytes"),
         skipped=_told(begin, "skipped"),
         lost=_told(begin, "lost"),
     )
     into = inside or not begin.flag("single") or tree.is_directory(target)
-    place = Place(target) if into else Place(*divided(target))
+    place = _Place(target) if into else _Place(*divided(target))
     tree.directory(place.directory, make=True)
     seen = {place.directory}
     entries = 0
@@ -55,7 +55,7 @@ def receive(tree: Tree, target: str, channel: Channel, tell: Tell = nobody, *, i
         while (frame := channel.get("offer", "end")).kind == "offer":
             batch = tuple(_entry(row) for row in frame.rows("entries", 3))
             entries += len(batch)
-            if not batch or len(batch) > IN_A_BATCH or entries > MOST or (place.name and entries > 1):
+            if not batch or len(batch) > IN_A_BATCH or entries > MOST_ENTRIES or (place.name and entries > 1):
                 raise Garbled("the other end offers other files than it announced")
             _take(tree, place, batch, channel, count, tell, workers)
             seen.update(divided(place.of(each.path))[0] for each in batch)
@@ -87,13 +87,21 @@ def _told(begin: Frame, what: str) -> list[str]:
     return found
 
 
-def _entry(row: list[object]) -> Entry:
+def _entry(row: list[object]) -> TreeEntry:
     path, size, runs = row
-    return Entry(checked(path), A_DIRECTORY if size == A_DIRECTORY else number(size, LARGEST), runs is True)
+    return TreeEntry(
+        checked_path(path), A_DIRECTORY if size == A_DIRECTORY else frame_number(size, LARGEST_FRAME), runs is True
+    )
 
 
 def _take(
-    tree: Tree, place: Place, batch: tuple[Entry, ...], channel: Channel, count: Count, tell: Tell, workers: Workers
+    tree: Tree,
+    place: _Place,
+    batch: tuple[TreeEntry, ...],
+    channel: Channel,
+    count: Count,
+    tell: TellCount,
+    workers: Workers,
 ) -> None:
     """Make the directories, say what is there of the files, and take the rest."""
     files = [index for index, entry in enumerate(batch) if not entry.is_directory]
@@ -113,7 +121,7 @@ def _take(
         tell(count)
 
 
-def mixed(files: Iterable[int], batch: tuple[Entry, ...]) -> list[int]:
+def mixed(files: Iterable[int], batch: tuple[TreeEntry, ...]) -> list[int]:
     """Return files so that neighbours are of different directories: to make a file locks its directory for all."""
     groups: dict[str, list[int]] = {}
     for index in files:
@@ -123,7 +131,7 @@ def mixed(files: Iterable[int], batch: tuple[Entry, ...]) -> list[int]:
     return [index for rows in rounds for row in rows for index in row if index is not None]
 
 
-def _looks(tree: Tree, place: Place, batch: tuple[Entry, ...]) -> Iterator[Callable[[], Standing]]:
+def _looks(tree: Tree, place: _Place, batch: tuple[TreeEntry, ...]) -> Iterator[Callable[[], Standing]]:
     for entry in batch:
         path = place.of(entry.path)
         if entry.is_directory:

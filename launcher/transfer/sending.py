@@ -12,21 +12,21 @@ from launcher.safefs.parallel import Workers
 from launcher.text import shown
 from launcher.transfer.channel import Channel
 from launcher.transfer.chunks import DIGEST, PIECE, Standing, agreed, count_of
-from launcher.transfer.counting import Count, Tell, nobody
-from launcher.transfer.frames import Frame, number
-from launcher.transfer.listing import Entry, batches, listed
+from launcher.transfer.counting import Count, TellCount, nobody
+from launcher.transfer.frames import Frame, frame_number
+from launcher.transfer.listing import TreeEntry, batches, tree_listed
 from launcher.transfer.names import divided, joined
-from launcher.transfer.problem import Broken, Garbled, Told, Trouble
+from launcher.transfer.problem import Broken, Garbled, OtherEndFailed, TransferError
 
 TOLD = 20  # of what is skipped, by name
 # Sends all frames of a file.
-Say = Callable[[Channel, Count, Tell], None]
+Say = Callable[[Channel, Count, TellCount], None]
 
 
-def send(tree: Tree, base: str, first: str, channel: Channel, tell: Tell = nobody) -> Count:
+def send(tree: Tree, base: str, first: str, channel: Channel, tell: TellCount = nobody) -> Count:
     """Send what is at `first` below `base`, without it all that is there, and return how much that was."""
     with Workers() as workers:
-        listing = listed(tree, base, first, workers)
+        listing = tree_listed(tree, base, first, workers)
         files = [entry for entry in listing.entries if not entry.is_directory]
         skipped, lost = _told(listing.skipped), _told(listing.lost)
         count = Count(
@@ -51,22 +51,22 @@ def _told(sentences: tuple[str, ...]) -> list[str]:
     return [*sentences[:TOLD], *([f"{len(sentences):,} in all"] if sentences[TOLD:] else [])]
 
 
-def _order(frame: Frame, batch: tuple[Entry, ...]) -> list[int]:
+def _order(frame: Frame, batch: tuple[TreeEntry, ...]) -> list[int]:
     """Return the files' numbers in the order that the other end asks for."""
     files = [index for index, entry in enumerate(batch) if not entry.is_directory]
     found = frame.head.get("order", files)
-    if not isinstance(found, list) or sorted(number(each, len(batch) - 1) for each in found) != files:
+    if not isinstance(found, list) or sorted(frame_number(each, len(batch) - 1) for each in found) != files:
         raise Garbled("the other end asks for files that were not offered")
     return found
 
 
-def _theirs(frame: Frame, batch: tuple[Entry, ...]) -> Mapping[int, Standing]:
+def _theirs(frame: Frame, batch: tuple[TreeEntry, ...]) -> Mapping[int, Standing]:
     """Return the digests of what the other end has, by the files' numbers."""
     found: dict[int, Standing] = {}
     at = 0
     for given, many, whole in frame.rows("have", 3):
-        index = number(given, len(batch) - 1)
-        length = number(many, count_of(max(batch[index].size, 0))) * DIGEST
+        index = frame_number(given, len(batch) - 1)
+        length = frame_number(many, count_of(max(batch[index].size, 0))) * DIGEST
         found[index] = Standing(frame.body[at : at + length], whole is True)
         at += length
     if at != len(frame.body):
@@ -75,7 +75,7 @@ def _theirs(frame: Frame, batch: tuple[Entry, ...]) -> Mapping[int, Standing]:
 
 
 def _sayings(
-    tree: Tree, base: str, batch: tuple[Entry, ...], theirs: Mapping[int, Standing], order: Iterable[int]
+    tree: Tree, base: str, batch: tuple[TreeEntry, ...], theirs: Mapping[int, Standing], order: Iterable[int]
 ) -> Iterator[Callable[[], Say]]:
     """Yield for each file the work that prepares its frames; only a small file is read by it."""
     for index in order:
@@ -86,24 +86,26 @@ def _sayings(
             continue
         try:
             yield partial(_read, tree.lent(path), path, entry, index, standing)
-        except Trouble as trouble:  # of its directory
+        except TransferError as trouble:  # of its directory
             yield partial(partial, _lost, index, str(trouble))
 
 
-def _read(within: Dir, path: str, entry: Entry, index: int, theirs: Standing) -> Say:
+def _read(within: Dir, path: str, entry: TreeEntry, index: int, theirs: Standing) -> Say:
     """Read a small file; the directory is closed."""
     try:
         with opened(within, divided(path)[1]) as file:
             start = _start(file, entry, theirs)
             piece = os.pread(file, entry.size - start, start)
-    except Trouble as trouble:
+    except TransferError as trouble:
         return partial(_lost, index, str(trouble))
     finally:
         os.close(within.fd)
     return partial(_whole, entry, index, start, piece)
 
 
-def _whole(entry: Entry, index: int, start: int, piece: bytes, channel: Channel, count: Count, tell: Tell) -> None:
+def _whole(
+    entry: TreeEntry, index: int, start: int, piece: bytes, channel: Channel, count: Count, tell: TellCount
+) -> None:
     """Send a small file that was read."""
     count.bytes += start
     if start + len(piece) < entry.size:
@@ -115,7 +117,14 @@ def _whole(entry: Entry, index: int, start: int, piece: bytes, channel: Channel,
 
 
 def _large(
-    tree: Tree, path: str, entry: Entry, index: int, theirs: Standing, channel: Channel, count: Count, tell: Tell
+    tree: Tree,
+    path: str,
+    entry: TreeEntry,
+    index: int,
+    theirs: Standing,
+    channel: Channel,
+    count: Count,
+    tell: TellCount,
 ) -> None:
     """Send what the other end has not of a large file; one that cannot be read to its end is told as lost."""
     try:
@@ -123,19 +132,21 @@ def _large(
             start = _start(file, entry, theirs)
             count.bytes += start
             _pieces(file, entry, index, start, channel, count, tell)
-    except (Broken, Garbled, Told):  # of the connection, not of the file
+    except (Broken, Garbled, OtherEndFailed):  # of the connection, not of the file
         raise
-    except Trouble as trouble:
+    except TransferError as trouble:
         _lost(index, str(trouble), channel, count, tell)
 
 
-def _start(file: int, entry: Entry, theirs: Standing) -> int:
+def _start(file: int, entry: TreeEntry, theirs: Standing) -> int:
     start = agreed(file, entry.size, theirs.digests)
     # Another whole file of that name is not to be written over.
     return 0 if theirs.whole and start < entry.size else start
 
 
-def _pieces(file: int, entry: Entry, index: int, start: int, channel: Channel, count: Count, tell: Tell) -> None:
+def _pieces(
+    file: int, entry: TreeEntry, index: int, start: int, channel: Channel, count: Count, tell: TellCount
+) -> None:
     digest = hashlib.sha256()
     at = start
     while True:
@@ -155,6 +166,6 @@ def _pieces(file: int, entry: Entry, index: int, start: int, channel: Channel, c
             return
 
 
-def _lost(index: int, sentence: str, channel: Channel, count: Count, _: Tell) -> None:
+def _lost(index: int, sentence: str, channel: Channel, count: Count, _: TellCount) -> None:
     count.lost.append(sentence)
     channel.put("lost", at=index, why=sentence)

@@ -13,26 +13,26 @@ from launcher.safefs.dirs import Dir, what
 from launcher.text import shown
 from launcher.transfer.channel import Channel
 from launcher.transfer.chunks import CHUNK, Standing
-from launcher.transfer.counting import Count, Tell
+from launcher.transfer.counting import Count, TellCount
 from launcher.transfer.frames import Frame
-from launcher.transfer.listing import Entry
+from launcher.transfer.listing import TreeEntry
 from launcher.transfer.names import a_part, divided, part_of
-from launcher.transfer.problem import Garbled, Trouble
+from launcher.transfer.problem import Garbled, TransferError
 
 WRITE = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
-ANYBODY, RUNS = 0o666, 0o777  # less what the umask takes away
+ANYBODY, _RUNS = 0o666, 0o777  # less what the umask takes away
 NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 BUSY = "is being written by another copy"
 
 
-def at_once(within: Dir, path: str, entry: Entry, frame: Frame) -> None:
+def at_once(within: Dir, path: str, entry: TreeEntry, frame: Frame) -> None:
     """Write a file that came in one frame; its directory is closed."""
     name = divided(path)[1]
     part = a_part()  # a name that no other copy has needs no lock, and no look at what is there
     try:
         _checked(entry, frame, len(frame.body), hashlib.sha256(frame.body).hexdigest())
         with within.naming(name):
-            file = os.open(part, WRITE | os.O_EXCL, RUNS if entry.runs else ANYBODY, dir_fd=within.fd)
+            file = os.open(part, WRITE | os.O_EXCL, _RUNS if entry.runs else ANYBODY, dir_fd=within.fd)
             try:
                 _put(file, frame.body, 0)
                 flushed(file)
@@ -48,8 +48,8 @@ def at_once(within: Dir, path: str, entry: Entry, frame: Frame) -> None:
 
 
 def in_pieces(
-    within: Dir, path: str, entry: Entry, index: int, found: Standing, start: int, frame: Frame,
-    channel: Channel, count: Count, tell: Tell,
+    within: Dir, path: str, entry: TreeEntry, index: int, found: Standing, start: int, frame: Frame,
+    channel: Channel, count: Count, tell: TellCount,
 ) -> None:  # fmt: skip
     """Write a file that comes in pieces; a large one is continued where an earlier copy broke off."""
     name = divided(path)[1]
@@ -57,7 +57,7 @@ def in_pieces(
     # Only a large file is continued.
     part, flags = (part_of(name), WRITE) if large else (a_part(), WRITE | os.O_EXCL)
     with within.naming(name):
-        file = os.open(part, flags, RUNS if entry.runs else ANYBODY, dir_fd=within.fd)
+        file = os.open(part, flags, _RUNS if entry.runs else ANYBODY, dir_fd=within.fd)
         ours, there = not large, False
         try:
             if large:
@@ -101,7 +101,14 @@ def stamp(found: os.stat_result) -> tuple[int, ...]:
 
 
 def _written(
-    file: int, frame: Frame | None, entry: Entry, index: int, start: int, channel: Channel, count: Count, tell: Tell
+    file: int,
+    frame: Frame | None,
+    entry: TreeEntry,
+    index: int,
+    start: int,
+    channel: Channel,
+    count: Count,
+    tell: TellCount,
 ) -> bool:
     """Write frames until the file is complete, and return whether it is."""
     digest = hashlib.sha256()
@@ -121,9 +128,9 @@ def _written(
     return False
 
 
-def _checked(entry: Entry, frame: Frame, size: int, digest: str) -> None:
+def _checked(entry: TreeEntry, frame: Frame, size: int, digest: str) -> None:
     if size != entry.size or frame.text("digest") != digest:
-        raise Trouble(f"{shown(entry.path)} arrived damaged (its digest differs): run the command again")
+        raise TransferError(f"{shown(entry.path)} arrived damaged (its digest differs): run the command again")
 
 
 def _put(file: int, data: bytes, at: int) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from launcher.dataset.manifest import parse
+from launcher.dataset.manifest import parse_manifest
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.training import await_state, ended, log_of, manifest, pods, told
 from tests.cluster.volumes import JOB, Volume, claimed_by
@@ -61,7 +61,7 @@ def train(kubectl: Kubectl, **environ: str) -> None:
 def test_a_split_job_with_a_claim_and_the_training_on_its_output(namespace: Kubectl, unsplit: Volume) -> None:
     said = split(namespace)
     assert said.startswith(f"/home/work/mfs/{JOB} has {SAMPLES} records in 3 shards, 1000 in each")
-    made = parse((unsplit.job / "manifest.json").read_bytes())
+    made = parse_manifest((unsplit.job / "manifest.json").read_bytes())
     assert [entry.name for entry in made.files] == [f"{rank}/data/part-0000{rank}" for rank in range(3)]
     assert {"output", "quick_start"} <= {path.name for path in unsplit.job.iterdir()}
     train(namespace)

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from launcher.safefs.dirs import Tree
 from launcher.transfer.channel import Channel
-from launcher.transfer.counting import Count, Tell, nobody
-from launcher.transfer.problem import Broken, Trouble
+from launcher.transfer.counting import Count, TellCount, nobody
+from launcher.transfer.problem import Broken, TransferError
 from launcher.transfer.receiving import receive
 from launcher.transfer.sending import send
 
@@ -58,10 +58,17 @@ def agent(top: Path) -> Iterator[tuple[Channel, subprocess.Popen[bytes]]]:
 
 
 def upload(
-    top: Path, base: str, first: str, volume: Path, target: str = "", *, inside: bool = False, tell: Tell = nobody
+    top: Path,
+    base: str,
+    first: str,
+    volume: Path,
+    target: str = "",
+    *,
+    inside: bool = False,
+    tell: TellCount = nobody,
 ) -> Count:
     """Copy what is at a path below a directory to the volume."""
-    with agent(volume) as (channel, _), Tree(str(top), Trouble) as tree:
+    with agent(volume) as (channel, _), Tree(str(top), TransferError) as tree:
         channel.put("receive", target=target, inside=inside)
         count = send(tree, base, first, channel, tell)
         channel.put("bye")
@@ -70,10 +77,10 @@ def upload(
 
 
 def download(
-    volume: Path, base: str, first: str, top: Path, target: str = "", *, inside: bool = True, tell: Tell = nobody
+    volume: Path, base: str, first: str, top: Path, target: str = "", *, inside: bool = True, tell: TellCount = nobody
 ) -> Count:
     """Copy what is at a path of the volume to a directory."""
-    with agent(volume) as (channel, _), Tree(str(top), Trouble) as tree:
+    with agent(volume) as (channel, _), Tree(str(top), TransferError) as tree:
         channel.put("send", base=base, first=first)
         count = receive(tree, target, channel, tell, inside=inside)
         channel.put("bye")

@@ -14,7 +14,7 @@ from launcher.pod.gang.protocol.messages import Generation, Who
 from launcher.pod.gang.store.record import Record, on_volume
 from launcher.pod.settings.nouns import Role
 from launcher.safefs.dirs import Below
-from launcher.safefs.small_file import Link
+from launcher.safefs.small_file import MakeLink
 
 KEY = "0b6f7c1e-2f1d-4a43-9b6f-3f3f5c0f9a11"
 JOB = "job"
@@ -36,7 +36,7 @@ def output_in(top: Path) -> Below:
     return on_volume(PurePosixPath(top), JOB, "output")
 
 
-def record_in(top: Path, key: str = KEY, *, job: str = JOB, link: Link = os.link) -> Record:
+def record_in(top: Path, key: str = KEY, *, job: str = JOB, link: MakeLink = os.link) -> Record:
     """Return a record at its usual place on this volume."""
     return Record(where=output_in(top).at(".launcher"), key=key, job=job, link=link)
 

@@ -12,7 +12,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]  # comes with the kubernetes package, its stubs do not
 
 from launcher.pod.settings.nouns import Settings
-from launcher.pod.settings.variables import read
+from launcher.pod.settings.variables import read_settings
 
 ROOT = Path(__file__).parents[2]
 K8S = ROOT / "k8s"
@@ -77,7 +77,7 @@ class Job:
         return any(word.endswith(("/start.sh", "start_paddle")) for word in self.container["command"])
 
     def settings(self) -> Settings:
-        return read(self.environ, start_sh_flags(self.environ), here="/root")
+        return read_settings(self.environ, start_sh_flags(self.environ), here="/root")
 
 
 def start_sh_flags(environ: Mapping[str, str]) -> list[str]:

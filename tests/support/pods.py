@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from launcher.pod.settings.nouns import Settings
-from launcher.pod.settings.variables import read
+from launcher.pod.settings.variables import read_settings
 
 JOB = "paddle-cluster-job"
 UID = "5c1e3a5e-0000-4000-8000-000000000001"
@@ -55,7 +55,7 @@ def settings(*arguments: str, **environ: str) -> Settings:
         "CONF_PADDLE_GRADIENT_NUM": "3",
         "LAUNCHER_JOIN_TIMEOUT": "30",
     }
-    return read({**usual, **environ}, arguments or ("--", "true"))
+    return read_settings({**usual, **environ}, arguments or ("--", "true"))
 
 
 def unschedulable(message: str) -> dict[str, Any]:

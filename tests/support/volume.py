@@ -11,7 +11,7 @@ from typing import Any
 from launcher.pod.data.stage import Shard, stage
 from launcher.pod.peers.roster import Peer, Roster
 from launcher.pod.settings.nouns import Role, Settings
-from launcher.pod.settings.variables import read
+from launcher.pod.settings.variables import read_settings
 
 JOB = "job"
 BY_RANK = {f"{rank}/data/part": f"shard {rank}" for rank in range(3)}
@@ -85,7 +85,7 @@ class Volume:
             "LAUNCHER_WORKDIR": str(self.work),
         }
         arguments = [] if "LAUNCHER_ENTRY" in environ else ["--config=./trainer_config.py"]
-        return read({name: value for name, value in (base | environ).items() if value}, arguments)
+        return read_settings({name: value for name, value in (base | environ).items() if value}, arguments)
 
     def roster(self, rank: int, role: Role = Role.NODE) -> Roster:
         """Return the complete roster as the pod of this rank has it."""

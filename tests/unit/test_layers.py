@@ -135,3 +135,43 @@ def test_signals_are_blocked_before_the_launcher_is_imported() -> None:
             break
         before.append(ast.unparse(statement))
     assert before[1:] == ["from __future__ import annotations", "import signal"]
+
+
+# One shape, several modules: a table of modules calls each by the same name.
+SHAPES = {
+    "main": None,  # an entry point
+    "run": None,  # a verb's, and what a module whose name says the rest does
+    "arguments": "launcher.desk.verbs",
+    "EXAMPLES": None,
+    "plan": "launcher.pod.programs",
+    "rosters": "launcher.pod.peers",
+}
+OLD_NAMES = {  # examples of 0.1.0 on a volume import them
+    ("launcher.bridge.passes", "DONE"),
+    ("launcher.bridge.failure", "Failure"),
+    ("launcher.dataset.problem", "Misuse"),
+}
+
+
+def public_names(path: Path) -> Iterator[str]:
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            names = [node.name]
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names = [each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)]
+        else:
+            names = []
+        yield from (name for name in names if not name.startswith("_") and name != "TYPE_CHECKING")
+
+
+def test_a_public_name_is_defined_once() -> None:
+    """`launcher.here` is copied by itself and has the contract's once more, which test_contract compares."""
+    places: dict[str, list[str]] = {}
+    for path in MODULES:
+        room = name_of(path)
+        for name in public_names(path) if room != "launcher.here" else ():
+            shape = SHAPES.get(name, "")
+            if (room, name) not in OLD_NAMES and not (name in SHAPES and (shape is None or within(room, shape))):
+                places.setdefault(name, []).append(room)
+    assert {name: rooms for name, rooms in places.items() if len(set(rooms)) > 1} == {}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launcher.text import CUT, LONGEST, one_line, shown, split_lines, visible
+from launcher.text import CUT, LONGEST_NAME_SHOWN, one_line, shown, split_lines, visible
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_a_strange_name_is_shown_by_escapes_that_name_it(name: str) -> None:
 def test_a_plain_name_is_shown_as_it_is_and_a_long_one_cut() -> None:
     assert shown("/tmp/ä b'c") == "/tmp/ä b'c"
     assert shown(os.fsdecode(b"\xff" * 4000)).endswith(CUT)
-    assert len(shown("x" * 4000)) == LONGEST
+    assert len(shown("x" * 4000)) == LONGEST_NAME_SHOWN
 
 
 @given(st.binary(max_size=200), st.integers(1, 30))

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]  # comes with the kubernetes package, its stubs do not
 
-from launcher.desk.jobs.job_state import KubePod, in_order, job, pod
-from launcher.desk.jobs.lookup import JobGang, first_failure, of
+from launcher.desk.jobs.job_state import KubePod, in_order, kube_job, kube_pod
+from launcher.desk.jobs.lookup import JobGang, first_failure, gang_of
 from launcher.pod.gang.protocol.codec import (
     decode,
     decode_generation,
@@ -21,9 +21,9 @@ from launcher.pod.gang.protocol.codec import (
 )
 from launcher.pod.gang.protocol.messages import Phase, Stage, Status
 from launcher.pod.settings.nouns import Role
-from launcher.report.reading import read
+from launcher.report.reading import read_events
 from launcher.report.sentence import Sentence, sentence
-from launcher.report.story import Story, tell
+from launcher.report.story import Story, read_story
 from tests.support.desks import User
 from tests.support.golden_jobs import JOBS
 from tests.support.vectors import MANIFESTS, RUNS, STATUSES, VECTORS, has, index, objects
@@ -150,9 +150,9 @@ def test_members_found_by_the_api_have_their_pods_uids() -> None:
 
 
 def story(path: Path) -> tuple[Story, Sentence]:
-    reading = read(path.read_bytes().splitlines(keepends=True))
+    reading = read_events(path.read_bytes().splitlines(keepends=True))
     assert (reading.unreadable, reading.unknown, reading.repeated) == (0, 0, 0)
-    found = tell(reading)
+    found = read_story(reading)
     assert found
     return found, sentence(found)
 
@@ -217,13 +217,13 @@ STATES = {
 
 
 def gang(moment: str) -> JobGang:
-    found = of(tuple(map(job, objects(moment, "Job"))))
+    found = gang_of(tuple(map(kube_job, objects(moment, "Job"))))
     assert found
     return found
 
 
 def workers(moment: str) -> tuple[KubePod, ...]:
-    return in_order(map(pod, objects(moment, "Pod")))
+    return in_order(map(kube_pod, objects(moment, "Pod")))
 
 
 @pytest.mark.parametrize(("moment", "state"), STATES.items())

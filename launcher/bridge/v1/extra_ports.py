@@ -13,8 +13,8 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-LOOK_AGAIN = 0.05
-WAITING = 128
+_LOOK_AGAIN = 0.05
+_WAITING = 128
 
 
 def beside(endpoint: str, others: Sequence[int]) -> subprocess.Popen[bytes] | None:
@@ -29,9 +29,9 @@ def beside(endpoint: str, others: Sequence[int]) -> subprocess.Popen[bytes] | No
 def main(host: str, port: int, others: Sequence[int]) -> None:
     """Wait until the port serves, then accept and close every connection to the others."""
     while not _serves(host, port):
-        if _ended(LOOK_AGAIN):
+        if _ended(_LOOK_AGAIN):
             return
-    servers = [socket.create_server((host, other), backlog=WAITING) for other in others]
+    servers = [socket.create_server((host, other), backlog=_WAITING) for other in others]
     while True:
         ready, _, _ = select.select([sys.stdin, *servers], [], [])
         if sys.stdin in ready:

@@ -48,9 +48,9 @@ class V1Flags:
 
 
 OTHER_NAMES = {"port_num": "ports_num"}
-LEAST = {"port": 1, "ports_num": 1, "num_gradient_servers": 1, "trainer_count": 1, "saving_period": 1}
+_LEAST = {"port": 1, "ports_num": 1, "num_gradient_servers": 1, "trainer_count": 1, "saving_period": 1}
 BOOLEANS = {"0": False, "false": False, "1": True, "true": True}
-KINDS: dict[str, type] = {field.name: type(field.default) for field in fields(V1Flags)}
+_KINDS: dict[str, type] = {field.name: type(field.default) for field in fields(V1Flags)}
 
 
 def parse_flags(words: Sequence[str]) -> V1Flags:
@@ -77,7 +77,7 @@ def _pairs(words: Sequence[str]) -> Iterator[tuple[str, str]]:
         name, given, text = word.partition("=")
         name = name[2:] if name.startswith("--") else word
         name = OTHER_NAMES.get(name, name)
-        if not given and KINDS.get(name) is bool:
+        if not given and _KINDS.get(name) is bool:
             text = rest.pop(0) if rest and rest[0].lower() in BOOLEANS else "1"
         elif not given and rest and not rest[0].startswith("--"):
             text = rest.pop(0)
@@ -85,9 +85,9 @@ def _pairs(words: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _value(name: str, text: str) -> Any:  # noqa: ANN401  # of the flag's own kind
-    kind = KINDS.get(name)
+    kind = _KINDS.get(name)
     if kind is None:
-        near = difflib.get_close_matches(name, KINDS, n=1)
+        near = difflib.get_close_matches(name, _KINDS, n=1)
         hint = f"did you mean --{near[0]}?" if near else "run paddle --help for the list"
         raise ValueError(f"--{name.lstrip('-')} is not a flag of this paddle: {hint}")
     if kind is bool:
@@ -95,8 +95,8 @@ def _value(name: str, text: str) -> Any:  # noqa: ANN401  # of the flag's own ki
             raise ValueError(f"--{name}={text}: expected 0, 1, true or false")
         return BOOLEANS[text.lower()]
     if kind is int:
-        if not (text.isascii() and text.isdecimal() and len(text) < 10 and int(text) >= LEAST.get(name, 0)):
-            raise ValueError(f"--{name}={text}: expected a whole number, {LEAST.get(name, 0)} or more")
+        if not (text.isascii() and text.isdecimal() and len(text) < 10 and int(text) >= _LEAST.get(name, 0)):
+            raise ValueError(f"--{name}={text}: expected a whole number, {_LEAST.get(name, 0)} or more")
         return int(text)
     return text
 

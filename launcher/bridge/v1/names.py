@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-HEADER = struct.Struct("<iIQ")
+_HEADER = struct.Struct("<iIQ")
 AUTOMATIC = re.compile(r"(?P<layer>[a-z_]\w*_\d+)\.(?P<kind>[wb])_(?P<number>\d+)")
 OWN = re.compile(r"(?P<layer>[\w-]+)\.(?P<kind>[wb])_(?P<number>\d+)")
 LAYERS = {"fc": "fc_layer", "conv2d": "conv"}  # names that differ in v1
@@ -37,5 +37,5 @@ def write_v1_files(directory: Path, parameters: Mapping[str, Any]) -> None:
     """Write each parameter, an array of float32, into a file of its v1 name."""
     for name, values in parameters.items():
         content = values.astype("<f4", copy=False)
-        header = HEADER.pack(0, content.itemsize, content.size)
+        header = _HEADER.pack(0, content.itemsize, content.size)
         (directory / v1_name(name)).write_bytes(header + content.tobytes())

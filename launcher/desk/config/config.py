@@ -21,9 +21,9 @@ KNOWN = (
     "name", "username", "password", "endpoint", "context", "certificate-authority", "namespace", "volume", "public",
     "image",
 )  # fmt: skip
-KINDS = ("claim", "hostPath", "nfs", "csi")
+_KINDS = ("claim", "hostPath", "nfs", "csi")
 # Names in a path below /pfs; a user's name is usually a mail address.
-NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.@+]{0,100}[A-Za-z0-9])?")
+_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.@+]{0,100}[A-Za-z0-9])?")
 
 
 def place(environ: Mapping[str, str], home: Path) -> Path:
@@ -31,7 +31,7 @@ def place(environ: Mapping[str, str], home: Path) -> Path:
     return Path(environ.get("PADDLE_CONFIG") or home / ".paddle" / "config")
 
 
-def read(path: Path, *, needed: bool, tell: Callable[[str], None]) -> DeskConfig:
+def read_config(path: Path, *, needed: bool, tell: Callable[[str], None]) -> DeskConfig:
     """Return the configuration in a file, and tell where others may read it; one that is not there is empty."""
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -46,10 +46,10 @@ def read(path: Path, *, needed: bool, tell: Callable[[str], None]) -> DeskConfig
         raise Problem(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'not UTF-8 text'}") from None
     if os.name == "posix" and mode & (stat.S_IRGRP | stat.S_IROTH) and "password" in text:
         tell(f"{path} contains a password and can be read by others: run `chmod 600 {path}`")
-    return parsed(text, str(path))
+    return parsed_config(text, str(path))
 
 
-def parsed(text: str, where: str) -> DeskConfig:
+def parsed_config(text: str, where: str) -> DeskConfig:
     """Return what a configuration says, or every problem in it at once."""
     whole = _yaml(text, where)
     if whole is None:
@@ -107,7 +107,7 @@ def _datacenter(row: object, where: str, problems: list[str]) -> Datacenter:
 
 
 def _wrong_with(made: Datacenter) -> Iterator[str]:
-    if not NAME.fullmatch(made.name) or ".." in made.name:
+    if not _NAME.fullmatch(made.name) or ".." in made.name:
         yield f"name: {made.name!r}: expected letters, digits, - and . (it is a directory's name, /pfs/<name>)"
     if bool(made.endpoint) == bool(made.context):
         yield "expected one of `endpoint:` (a Kubernetes API server) and `context:` (of the kubeconfig)"
@@ -119,7 +119,7 @@ def _wrong_with(made: Datacenter) -> Iterator[str]:
         yield "password: expected a bearer token in one line"
     if made.volume and not made.username:
         yield "`volume:` needs `username:`: it is the home at /pfs/<datacenter>/home/<username>"
-    if made.username and (not NAME.fullmatch(made.username) or ".." in made.username):
+    if made.username and (not _NAME.fullmatch(made.username) or ".." in made.username):
         yield "username: expected letters, digits and - _ . @ +, as it is a directory's name"
 
 
@@ -145,13 +145,13 @@ def _is_loopback(host: str) -> bool:
 def _storage(value: object, where: str, problems: list[str]) -> Storage | None:
     if value is None:
         return None
-    said = [kind for kind in KINDS if value.get(kind)] if isinstance(value, dict) else []
+    said = [kind for kind in _KINDS if value.get(kind)] if isinstance(value, dict) else []
     if not isinstance(value, dict) or len(said) != 1:
         problems.append(
             f"{where}: expected one of {{claim: NAME}}, {{hostPath: /dir}}, {{nfs: server:/dir}} and {{csi: ...}}"
         )
         return None
-    problems.extend(_strange(value, (*KINDS, "path"), where))
+    problems.extend(_strange(value, (*_KINDS, "path"), where))
     path = _text(value, "path", where, problems).strip("/")
     if ".." in path.split("/"):
         problems.append(f"{where}: path: expected a directory below its top, without `..`")
@@ -159,7 +159,7 @@ def _storage(value: object, where: str, problems: list[str]) -> Storage | None:
     if not isinstance(csi, dict):
         problems.append(f"{where}: csi: expected `driver:`, `volumeHandle:` and so on")
         csi = {}
-    claim, host, nfs = (_text(value, kind, where, problems) for kind in KINDS[:3])
+    claim, host, nfs = (_text(value, kind, where, problems) for kind in _KINDS[:3])
     return Storage(claim=claim, host_path=host, nfs=nfs, csi=csi, path=path)
 
 

@@ -63,7 +63,7 @@ def chosen(config: DeskConfig, name: str) -> Datacenter:
     raise Problem(f"datacenter {wanted!r} is not in {config.where}: it has {known}")
 
 
-def volumes(datacenter: Datacenter) -> tuple[Volume, ...]:
+def datacenter_volumes(datacenter: Datacenter) -> tuple[Volume, ...]:
     """Return the volumes of a job in this datacenter, the user's own first."""
     top = f"/pfs/{datacenter.name}"
     found: list[Volume] = []

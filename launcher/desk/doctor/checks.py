@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-Json = dict[str, Any]
+_Json = dict[str, Any]
 
 # What the verbs of the desk ask for, of each group's resources: what k8s/rbac/desk gives.
-NEEDED = {
+_NEEDED = {
     ("batch", "jobs"): ("get", "list", "watch", "create", "patch", "delete"),
     ("", "pods"): ("get", "list", "watch", "create", "delete"),
     ("", "pods/log"): ("get",),
@@ -25,8 +25,8 @@ NEEDED = {
     ("", "events"): ("get", "list"),
     ("", "resourcequotas"): ("get", "list"),
 }
-RIGHTS = tuple((group, resource, verb) for (group, resource), verbs in NEEDED.items() for verb in verbs)
-SHARED = ("ReadWriteMany", "RWX")
+RIGHTS = tuple((group, resource, verb) for (group, resource), verbs in _NEEDED.items() for verb in verbs)
+_SHARED = ("ReadWriteMany", "RWX")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ def rights(refused: Iterable[tuple[str, str, str]], namespace: str) -> Finding:
     return Finding(what="rights", good=False, sentence=f"missing in {namespace}: {', '.join(missing)}", remedy=remedy)
 
 
-def pods(refusal: str, namespace: str) -> Finding:
+def pods_finding(refusal: str, namespace: str) -> Finding:
     """Say whether the namespace admits the pods of jobs: its pod security standard, its limits, its quota."""
     if refusal:
         remedy = "use a claim for the volume, or a namespace that admits such pods"
@@ -56,14 +56,14 @@ def pods(refusal: str, namespace: str) -> Finding:
     return Finding(what="pods", good=True, sentence=f"the namespace admits the pods of jobs: {namespace}")
 
 
-def claim(found: Json) -> Finding:
+def claim(found: _Json) -> Finding:
     """Say whether a claim is bound, and whether every node can write to it."""
     name = found.get("metadata", {}).get("name", "")
     phase, modes = found.get("status", {}).get("phase"), found.get("spec", {}).get("accessModes") or []
     if phase != "Bound":
         remedy = f"`kubectl describe pvc {name}` shows why (some storage classes bind when the first pod starts)"
         return Finding(what="volume", good=False, sentence=f"the claim {name} is {phase}, not Bound", remedy=remedy)
-    if not any(mode in SHARED for mode in modes):
+    if not any(mode in _SHARED for mode in modes):
         remedy = "use a claim with accessModes [ReadWriteMany]: NFS, CephFS and EFS support it, block devices do not"
         return Finding(
             what="volume",
@@ -84,7 +84,7 @@ def no_volume(named: str) -> Finding:
     )
 
 
-def quota(quotas: Iterable[Json]) -> Finding:
+def quota(quotas: Iterable[_Json]) -> Finding:
     """Judge the namespace's quotas."""
     full = [
         f"{resource} {used} of {limit}"
@@ -98,7 +98,7 @@ def quota(quotas: Iterable[Json]) -> Finding:
     return Finding(what="quota", good=True, sentence="no limit is reached")
 
 
-def dns(endpoints: Iterable[Json]) -> Finding:
+def dns(endpoints: Iterable[_Json]) -> Finding:
     """Say whether the cluster's DNS service has a server that is ready."""
     ready = [
         each
@@ -116,7 +116,7 @@ def dns(endpoints: Iterable[Json]) -> Finding:
     )
 
 
-def registries(names: Iterable[str]) -> Finding:
+def registries_finding(names: Iterable[str]) -> Finding:
     """List the pull secrets."""
     found = ", ".join(names)
     if found:
@@ -126,7 +126,7 @@ def registries(names: Iterable[str]) -> Finding:
     )
 
 
-def shm(pods: Iterable[Mapping[str, Any]]) -> Finding:
+def shm_finding(pods: Iterable[Mapping[str, Any]]) -> Finding:
     """Say which pods have the 64 MiB of /dev/shm that a container has by itself; data loaders die of it."""
     small = []
     for pod in pods:

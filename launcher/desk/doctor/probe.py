@@ -23,13 +23,13 @@ from launcher.desk.session import Desk
 from launcher.job import podspec
 from launcher.text import visible
 from launcher.transfer.channel import Channel
-from launcher.transfer.frames import Frame, number
+from launcher.transfer.frames import Frame, frame_number
 
-Json = dict[str, Any]
+_Json = dict[str, Any]
 
 WHAT = "the doctor's pod"
 SEEN_WITHIN, NAMED_WITHIN = 30, 20  # seconds; a DNS server remembers for 5 that a name was not there
-NONE = Storage(claim="none")
+_NONE = Storage(claim="none")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ def findings(desk: Desk) -> tuple[Finding, ...]:
         return (probe_findings.no_pod(image, str(problem)),)
 
 
-def shards(desk: Desk, name: str) -> Finding:
+def shards_seen(desk: Desk, name: str) -> Finding:
     """Return whether the shards of a job are as its trainers look for them."""
     gang = lookup.found(desk.api, name)
     output = saved_output.output(gang, desk.datacenter)
@@ -73,7 +73,9 @@ def shards(desk: Desk, name: str) -> Finding:
         by_rank = [int(each) for each in top if _is_rank(each) and DATA in _directories(channel, f"{job}/{each}")]
         below = _directories(channel, f"{job}/{DATA}") if DATA in top else set()
         under_data = [int(each) for each in below if _is_rank(each)]
-    return probe_findings.shards(f"{output.top}/{job}", gang.lead.wanted, by_rank=by_rank, under_data=under_data)
+    return probe_findings.shards_finding(
+        f"{output.top}/{job}", gang.lead.wanted, by_rank=by_rank, under_data=under_data
+    )
 
 
 def _refused(refused: Refused) -> Finding:
@@ -87,13 +89,13 @@ def _alone(first: Probe, image: str) -> tuple[Finding, ...]:
     machine = first.ask("machine")
     return (
         probe_findings.image(image, paddle=_told(machine, "paddle"), command=_told(machine, "command")),
-        probe_findings.shm(machine.number("shm")),
+        probe_findings.shm_seen(machine.number("shm")),
     )
 
 
 def _written(first: Probe) -> Finding:
     wrote = first.ask("write")
-    return probe_findings.written(_told(wrote, "step"), _told(wrote, "why"))
+    return probe_findings.write_finding(_told(wrote, "step"), _told(wrote, "why"))
 
 
 def _beside(desk: Desk, token: str, first: Probe, *, shared: bool) -> tuple[Finding, ...]:
@@ -122,7 +124,7 @@ def _together(first: Probe, second: Probe) -> Finding:
 def _named(second: Probe, token: str) -> Finding:
     host = _called(token)
     found = second.ask("resolve", host=host, count=2, seconds=NAMED_WITHIN)
-    return probe_findings.name(
+    return probe_findings.name_finding(
         host,
         found.number("addresses"),
         wanted=2,
@@ -135,11 +137,11 @@ def _named(second: Probe, token: str) -> Finding:
 def _probe(desk: Desk, token: str, count: int) -> Iterator[Probe]:
     """Create a pod with an agent in it, and remove it afterwards."""
     storage = desk.datacenter.volume
-    made = manifest(
+    made = probe_manifest(
         f"{_called(token)}-{count}", desk.datacenter.image, storage, pair=token,
         restricted=datacenters.restricted(desk.datacenter), registries=registries(desk),
     )  # fmt: skip
-    place = Remote(top=WHAT, path="", storage=storage or NONE, read_only=False, inside=True)
+    place = Remote(top=WHAT, path="", storage=storage or _NONE, read_only=False, inside=True)
     with had(desk, made, place, what=WHAT) as there, there.once() as channel:
         node = desk.api.get("Pod", there.name)["spec"].get("nodeName", "")
         channel.put("probe", directory=f".{_called(token)}")
@@ -164,14 +166,14 @@ def _name(desk: Desk, token: str, first: Probe) -> Iterator[None]:
         gone(desk.api, "Service", _called(token))
 
 
-def manifest(
+def probe_manifest(
     name: str, image: str, storage: Storage | None, *, pair: str, restricted: bool, registries: tuple[str, ...]
-) -> Json:
+) -> _Json:
     """Return a pod with what jobs' pods have, not on the node of the other one if another can be had."""
-    made = pod.manifest(name, image, storage, read_only=False, restricted=restricted, registries=registries)
+    made = pod.files_pod(name, image, storage, read_only=False, restricted=restricted, registries=registries)
     made["metadata"]["labels"][DOCTOR_LABEL] = pair
     spec = made["spec"]
-    spec["volumes"].append(podspec.shm(str(probe_findings.SHM)))
+    spec["volumes"].append(podspec.shm(str(probe_findings.SHM_ASKED)))
     spec["containers"][0]["volumeMounts"].append({"name": "shm", "mountPath": podspec.SHM})
     apart = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {DOCTOR_LABEL: pair}}}
     preferred = [{"weight": 100, "podAffinityTerm": apart}]
@@ -188,7 +190,9 @@ def _directories(channel: Channel, path: str) -> set[str]:
     found = set()
     channel.put("list", path=path)
     while (frame := channel.get("listed", "done")).kind == "listed":
-        found |= {str(name) for name, kind, size, _ in frame.rows("rows", 4) if kind == "d" and number(size) >= 0}
+        found |= {
+            str(name) for name, kind, size, _ in frame.rows("rows", 4) if kind == "d" and frame_number(size) >= 0
+        }
     return found
 
 

@@ -11,8 +11,8 @@ from launcher.contract import DATA, HOME, USER
 from launcher.desk.doctor.checks import Finding
 
 MIB = 1 << 20
-SHM = 512 * MIB  # that a job's pod asks for
-SHARED = "use a claim that all nodes can write to, on NFS, CephFS or EFS"
+SHM_ASKED = 512 * MIB  # that a job's pod asks for
+_SHARED = "use a claim that all nodes can write to, on NFS, CephFS or EFS"
 
 
 def no_image(named: str) -> Finding:
@@ -48,20 +48,20 @@ def image(image: str, *, paddle: str, command: str) -> Finding:
     return Finding(what="image", good=True, sentence=sentence)
 
 
-def shm(size: int) -> Finding:
+def shm_seen(size: int) -> Finding:
     """Say whether a pod's /dev/shm is as large as it asked for."""
-    if size < SHM * 0.9:
+    if size < SHM_ASKED * 0.9:
         return Finding(
             what="shm",
             good=False,
-            sentence=f"a pod that requests {SHM // MIB} MiB of /dev/shm gets {size // MIB} MiB; data loaders die "
-            "of SIGBUS when it is full",
+            sentence=f"a pod that requests {SHM_ASKED // MIB} MiB of /dev/shm gets {size // MIB} MiB; "
+            "data loaders die of SIGBUS when it is full",
             remedy="ask an administrator for more memory on the nodes, or use fewer workers in the data loader",
         )
     return Finding(what="shm", good=True, sentence=f"a pod's /dev/shm has {size // MIB} MiB")
 
 
-def written(step: str, why: str) -> Finding:
+def write_finding(step: str, why: str) -> Finding:
     """Say whether a pod can do on the volume what gangs do there."""
     if not step:
         return Finding(
@@ -69,7 +69,7 @@ def written(step: str, why: str) -> Finding:
         )
     remedy = f"make it writable for the group {USER}, which jobs run as (`fsGroup`), or for everybody"
     if "exclusive" in step or "rename" in step:
-        remedy = f"jobs need it to choose their leader: {SHARED}, not on an object store"
+        remedy = f"jobs need it to choose their leader: {_SHARED}, not on an object store"
     elif "no space" in why:
         remedy = "free some space: `paddlectl ls -l` shows the files, `paddlectl rm` removes them"
     return Finding(what="volume", good=False, sentence=f"a pod cannot {step} on it: {why}", remedy=remedy)
@@ -80,10 +80,10 @@ def together(nodes: tuple[str, str], *, seen: bool, milliseconds: int, excluded:
     where = "on two nodes" if nodes[0] != nodes[1] else f"on one node, {nodes[0]}, where both were started,"
     if not seen:
         sentence = f"two pods {where} do not share the volume: a file was not seen within {within} s"
-        return Finding(what="volume", good=False, sentence=sentence, remedy=SHARED)
+        return Finding(what="volume", good=False, sentence=sentence, remedy=_SHARED)
     if not excluded:
         sentence = f"two pods {where} could both create the same file exclusively"
-        remedy = "jobs need it to choose their leader: " + SHARED + ", mounted without `nolock`"
+        remedy = "jobs need it to choose their leader: " + _SHARED + ", mounted without `nolock`"
         return Finding(what="volume", good=False, sentence=sentence, remedy=remedy)
     sentence = f"two pods {where} share the volume: a file was seen after {milliseconds / 1000:.1f} s"
     return Finding(what="volume", good=True, sentence=sentence)
@@ -91,13 +91,13 @@ def together(nodes: tuple[str, str], *, seen: bool, milliseconds: int, excluded:
 
 def no_second(why: str) -> Finding:
     """Say that a second pod could not have the volume while the first one had it, or found no room."""
-    remedy = f"if the volume is the reason, {SHARED}; if it is space, `kubectl describe node` shows what is free"
+    remedy = f"if the volume is the reason, {_SHARED}; if it is space, `kubectl describe node` shows what is free"
     return Finding(
         what="volume", good=False, sentence=f"no result from a second pod beside the first: {why}", remedy=remedy
     )
 
 
-def name(host: str, addresses: int, *, wanted: int, why: str, milliseconds: int) -> Finding:
+def name_finding(host: str, addresses: int, *, wanted: int, why: str, milliseconds: int) -> Finding:
     """Say whether a pod finds others by the name of a headless Service."""
     if addresses >= wanted:
         sentence = f"a headless name had the addresses of all {wanted} pods after {milliseconds / 1000:.1f} s"
@@ -111,7 +111,7 @@ def name(host: str, addresses: int, *, wanted: int, why: str, milliseconds: int)
     )
 
 
-def shards(place: str, trainers: int, *, by_rank: Collection[int], under_data: Collection[int]) -> Finding:
+def shards_finding(place: str, trainers: int, *, by_rank: Collection[int], under_data: Collection[int]) -> Finding:
     """Say whether the shards in a job's directory are as its trainers will look for them."""
     if by_rank and under_data:
         sentence = f"{place} has shards in both layouts, <rank>/{DATA} and {DATA}/<rank>"

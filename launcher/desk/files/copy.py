@@ -16,12 +16,12 @@ from launcher.safefs.dirs import Tree
 from launcher.text import shown
 from launcher.transfer.channel import Channel
 from launcher.transfer.counting import Count
-from launcher.transfer.problem import Broken, Trouble
+from launcher.transfer.problem import Broken, TransferError
 from launcher.transfer.receiving import receive
 from launcher.transfer.sending import send
 from launcher.transfer.writing import BUSY
 
-TOLD = 20  # names of files that were skipped or lost
+_TOLD = 20  # names of files that were skipped or lost
 HEARD = 5.0  # seconds, in which the agent of a connection that was lost hears of it, too
 
 
@@ -114,21 +114,21 @@ def _through(made: Visit, say: Callable[[Channel], Count], progress: CopyProgres
 
 def _told(desk: Desk, count: Count, progress: CopyProgress, where: str) -> None:
     progress.clear()
-    for sentence in count.skipped[: TOLD + 1]:  # the last of them says how many there are
+    for sentence in count.skipped[: _TOLD + 1]:  # the last of them says how many there are
         desk.terminal.warn(f"not copied: {shown(sentence)}")
     if count.unfinished:
         begun = f"{where}: {count.unfinished} of the files begun there are incomplete"
         desk.terminal.warn(f"{begun}: copy them again, or the next copy after a day removes them")
     if count.lost:
-        more = f"\nand {len(count.lost) - TOLD} more" if count.lost[TOLD:] else ""
-        raise Problem("\n".join(map(shown, count.lost[:TOLD])) + more)
+        more = f"\nand {len(count.lost) - _TOLD} more" if count.lost[_TOLD:] else ""
+        raise Problem("\n".join(map(shown, count.lost[:_TOLD])) + more)
     desk.terminal.note(progress.summary(count, where))
 
 
 def _tree(top: Path) -> Tree:
     try:
-        return Tree(str(top), Trouble)
-    except Trouble as trouble:
+        return Tree(str(top), TransferError)
+    except TransferError as trouble:
         raise Problem(str(trouble)) from None
 
 
@@ -139,7 +139,7 @@ def _need(tree: Tree, base: str, first: str) -> None:
         there = tree.status(path)
         if there is not None and not first:
             tree.directory(base)
-    except Trouble as trouble:
+    except TransferError as trouble:
         raise Problem(str(trouble)) from None
     if there is None:
         raise Problem(f"{shown(path)} does not exist: expected a file or a directory below the current one")

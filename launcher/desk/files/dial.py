@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
     from launcher.desk.jobs.api_calls import Api
 
-CONNECT = 10.0  # seconds
+_CONNECT = 10.0  # seconds
 
 
 @contextmanager
-def opened(api: Api, pod: str, container: str, command: Sequence[str]) -> Iterator[Wire]:
+def dialed(api: Api, pod: str, container: str, command: Sequence[str]) -> Iterator[Wire]:
     """Start a process in a pod, and be its standard input and output."""
     asked = [("container", container), *(("command", word) for word in command)]
     asked += [(name, "true") for name in ("stdin", "stdout", "stderr")]
@@ -47,7 +47,7 @@ def _connected(api: Api, path: str) -> socket.socket:
     try:
         made = websocket.create_connection(
             f"ws{api.host.removeprefix('http')}{path}",
-            timeout=CONNECT,
+            timeout=_CONNECT,
             header=header,
             subprotocols=[PROTOCOL],
             suppress_origin=True,

@@ -12,17 +12,17 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING
 
-from launcher.desk.files.frames import BINARY, CLOSE, ENDED, PING, PONG, STDERR, STDIN, STDOUT, Messages, frame
+from launcher.desk.files.frames import BINARY, CLOSE, CLOSING, PING, PONG, STDERR, STDIN, STDOUT, Messages, frame
 from launcher.transfer.problem import Broken
 
 if TYPE_CHECKING:
     import socket
 
-QUIET, SILENCE = 15.0, 300.0  # seconds without a byte: one is asked for, it is given up; a volume may be slow
-HELD = 1 << 20  # bytes that wait to be sent
-COME = 16 << 20  # bytes received ahead of the reader
-READ = 256 << 10
-WORDS = 4096  # of standard error, the last ones
+_QUIET, _SILENCE = 15.0, 300.0  # seconds without a byte: one is asked for, it is given up; a volume may be slow
+_HELD = 1 << 20  # bytes that wait to be sent
+_COME = 16 << 20  # bytes received ahead of the reader
+_READ = 256 << 10
+_WORDS = 4096  # of standard error, the last ones
 WRITES, READS = selectors.EVENT_WRITE, selectors.EVENT_READ
 
 
@@ -45,7 +45,7 @@ class Wire:
     def send(self, data: bytes) -> None:
         """Send, and receive meanwhile; only so much waits to be sent."""
         self._say(BINARY, bytes((STDIN,)), data)
-        while self._waiting > HELD:
+        while self._waiting > _HELD:
             self._step()
         self._step(wait=False)
 
@@ -78,11 +78,11 @@ class Wire:
         moved = self._take() or moved
         if moved or not wait:
             return
-        wanted = (READS if len(self._come) < COME else 0) | (WRITES if self._out else 0)
+        wanted = (READS if len(self._come) < _COME else 0) | (WRITES if self._out else 0)
         self._ready.modify(self._socket, wanted or READS)
-        if not self._ready.select(QUIET):
-            if time.monotonic() - self._heard > SILENCE:
-                raise Broken(f"the pod has sent nothing for {SILENCE:.0f} s")
+        if not self._ready.select(_QUIET):
+            if time.monotonic() - self._heard > _SILENCE:
+                raise Broken(f"the pod has sent nothing for {_SILENCE:.0f} s")
             self._say(PING)
 
     def _push(self) -> bool:
@@ -103,9 +103,9 @@ class Wire:
 
     def _take(self) -> bool:
         moved = False
-        while len(self._come) < COME:
+        while len(self._come) < _COME:
             try:
-                data = self._socket.recv(READ)
+                data = self._socket.recv(_READ)
             except (ssl.SSLWantReadError, ssl.SSLWantWriteError, BlockingIOError):
                 break
             except OSError as error:
@@ -127,8 +127,8 @@ class Wire:
         elif channel == STDOUT:
             self._come += payload
         elif channel == STDERR:
-            self.words = (self.words + payload)[-WORDS:]
-        elif channel == ENDED:
+            self.words = (self.words + payload)[-_WORDS:]
+        elif channel == CLOSING:
             self._over = True
             self.words = (self.words + _ending(payload)).strip()
 
@@ -151,4 +151,4 @@ def _ending(payload: bytes) -> bytes:
         return b""
     if not isinstance(found, dict) or found.get("status") == "Success":
         return b""
-    return " ".join(str(found.get("message") or "it failed").split())[:WORDS].encode()
+    return " ".join(str(found.get("message") or "it failed").split())[:_WORDS].encode()

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from launcher.transfer.problem import Garbled
 
 PROTOCOL = "v4.channel.k8s.io"
-STDIN, STDOUT, STDERR, ENDED = range(4)
+STDIN, STDOUT, STDERR, CLOSING = range(4)
 MORE, BINARY, CLOSE, PING, PONG = 0, 2, 8, 9, 10
-LONGEST = 32 << 20  # bytes; servers send what a process wrote at once, 32 KiB
+LONGEST_MESSAGE = 32 << 20  # bytes; servers send what a process wrote at once, 32 KiB
 
 
-MASKED, LAST = 0x80, 0x80
+MASKED, _LAST = 0x80, 0x80
 # A mask keeps proxies from what scripts in browsers write. Here is no script, and TLS around it: to mask in Python
 # would take as long as all the rest, and a mask of zeroes leaves everything as it is.
 MASK = bytes(4)
@@ -30,7 +30,7 @@ def frame(kind: int, *parts: bytes) -> bytes:
         long = bytes((MASKED | 126,)) + length.to_bytes(2)
     else:
         long = bytes((MASKED | 127,)) + length.to_bytes(8)
-    return b"".join((bytes((LAST | kind,)), long, MASK, *parts))
+    return b"".join((bytes((_LAST | kind,)), long, MASK, *parts))
 
 
 class Messages:
@@ -72,6 +72,6 @@ def _lengths(data: bytearray, at: int) -> tuple[int, int] | None:
     if len(data) < begin:
         return None
     length = int.from_bytes(data[at + 2 : begin]) if more else long
-    if length > LONGEST:
+    if length > LONGEST_MESSAGE:
         raise Garbled("the API server sends a longer frame than any")
     return (begin, begin + length) if len(data) >= begin + length else None

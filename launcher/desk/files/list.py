@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from launcher.desk.files.paths import Remote
 from launcher.desk.files.visit import Visit, visit
 from launcher.desk.session import Desk
-from launcher.transfer.frames import number
-from launcher.transfer.listing import MOST
+from launcher.transfer.frames import frame_number
+from launcher.transfer.listing import MOST_ENTRIES
 from launcher.transfer.problem import Garbled
 
-KINDS = ("d", "-", "l", "?")
+_KINDS = ("d", "-", "l", "?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class _Row:
     """A file or a directory, as `ls` shows it."""
 
     name: str
@@ -25,10 +25,10 @@ class Row:
     time: int
 
 
-def listed(desk: Desk, places: Sequence[Remote]) -> tuple[tuple[Remote, tuple[Row, ...]], ...]:
+def files_listed(desk: Desk, places: Sequence[Remote]) -> tuple[tuple[Remote, tuple[_Row, ...]], ...]:
     """Return the entries of directories on one volume; of a file, itself."""
     with visit(desk, places[0]) as there:
-        return tuple((place, rows(there, place.path)) for place in places)
+        return tuple((place, file_rows(there, place.path)) for place in places)
 
 
 def made(desk: Desk, places: Sequence[Remote]) -> None:
@@ -39,7 +39,7 @@ def made(desk: Desk, places: Sequence[Remote]) -> None:
             channel.get("done")
 
 
-def removed(desk: Desk, places: Sequence[Remote], *, all_of_it: bool) -> None:
+def files_removed(desk: Desk, places: Sequence[Remote], *, all_of_it: bool) -> None:
     """Remove files, and directories with everything in them where that was said."""
     with visit(desk, places[0]) as there, there.once() as channel:
         for place in places:
@@ -47,19 +47,19 @@ def removed(desk: Desk, places: Sequence[Remote], *, all_of_it: bool) -> None:
             channel.get("done")
 
 
-def rows(there: Visit, path: str) -> tuple[Row, ...]:
+def file_rows(there: Visit, path: str) -> tuple[_Row, ...]:
     """Return a directory's entries, or the one file."""
     with there.once() as channel:
         channel.put("list", path=path)
-        found: list[Row] = []
+        found: list[_Row] = []
         while (frame := channel.get("listed", "done")).kind == "listed":
             found += [_row(row) for row in frame.rows("rows", 4)]
-            if len(found) > MOST:
-                raise Garbled(f"more than {MOST:,} names are in the directory")
+            if len(found) > MOST_ENTRIES:
+                raise Garbled(f"more than {MOST_ENTRIES:,} names are in the directory")
         return tuple(found)
 
 
-def content(there: Visit, path: str) -> Iterator[bytes]:
+def file_content(there: Visit, path: str) -> Iterator[bytes]:
     """Yield a file, piece by piece."""
     with there.once() as channel:
         channel.put("show", path=path)
@@ -67,8 +67,8 @@ def content(there: Visit, path: str) -> Iterator[bytes]:
             yield frame.body
 
 
-def _row(row: list[object]) -> Row:
+def _row(row: list[object]) -> _Row:
     name, kind, size, time = row
-    if not isinstance(name, str) or kind not in KINDS:
+    if not isinstance(name, str) or kind not in _KINDS:
         raise Garbled("a row of the list is malformed")
-    return Row(name=name, kind=str(kind), size=number(size), time=number(time))
+    return _Row(name=name, kind=str(kind), size=frame_number(size), time=frame_number(time))

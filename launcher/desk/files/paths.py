@@ -14,11 +14,11 @@ from launcher.desk.config.datacenters import Datacenter, Storage
 from launcher.desk.errors import Problem
 from launcher.desk.session import Desk
 from launcher.text import shown
-from launcher.transfer.names import checked, divided
-from launcher.transfer.problem import Trouble
+from launcher.transfer.names import checked_path, divided
+from launcher.transfer.problem import TransferError
 
 HOMES = ("home", "user")
-TOP = "/pfs"
+_TOP = "/pfs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ def located(desk: Desk, words: Sequence[str]) -> tuple[Desk, tuple[Remote, ...]]
 
 def is_remote(word: str) -> bool:
     """Return whether a word means the volume."""
-    return word == TOP or word.startswith(f"{TOP}/")
+    return word == _TOP or word.startswith(f"{_TOP}/")
 
 
 def datacenter_of(word: str) -> str:
@@ -88,26 +88,26 @@ def remote(word: str, datacenter: Datacenter) -> Remote:
     if not name:
         raise Problem(f"{shown(word)}: no datacenter is configured: set one in ~/.paddle/config, with its volume")
     parts = tuple(_parts(word))
-    own = f"{TOP}/{name}/home/{datacenter.username}"
+    own = f"{_TOP}/{name}/home/{datacenter.username}"
     if parts[:1] == ("public",):
-        return _remote(word, datacenter.public, f"{TOP}/public", parts[1:], read_only=True, name=name)
+        return _remote(word, datacenter.public, f"{_TOP}/public", parts[1:], read_only=True, name=name)
     if parts[1:2] == ("public",):
-        return _remote(word, datacenter.public, f"{TOP}/{name}/public", parts[2:], read_only=True, name=name)
+        return _remote(word, datacenter.public, f"{_TOP}/{name}/public", parts[2:], read_only=True, name=name)
     if len(parts) < 3 or parts[1] not in HOMES:
-        raise Problem(f"{shown(word)}: expected a path below {own}, or to read from {TOP}/{name}/public")
+        raise Problem(f"{shown(word)}: expected a path below {own}, or to read from {_TOP}/{name}/public")
     if parts[2] != datacenter.username:
         raise Problem(f"{shown(word)}: that is another user's directory: yours is {own}")
-    return _remote(word, datacenter.volume, f"{TOP}/{'/'.join(parts[:3])}", parts[3:], read_only=False, name=name)
+    return _remote(word, datacenter.volume, f"{_TOP}/{'/'.join(parts[:3])}", parts[3:], read_only=False, name=name)
 
 
-def written(found: Remote) -> Remote:
+def writable(found: Remote) -> Remote:
     """Return a place that may be written to."""
     if found.read_only:
         raise Problem(f"{found.told} is read-only: expected a path below /pfs/<datacenter>/home/<username>")
     return found
 
 
-def source(word: str, here: str) -> tuple[str, str]:
+def local_source(word: str, here: str) -> tuple[str, str]:
     """Return the directory that paths are relative to, and the name to copy in it; empty means all."""
     path = word
     if word.startswith("/"):
@@ -121,17 +121,17 @@ def source(word: str, here: str) -> tuple[str, str]:
         raise Problem(f"{shown(word)}: `..` is not allowed in src: change to the directory that contains it")
     found = "/".join(parts)
     try:
-        checked(found or "top")
-    except Trouble as trouble:
+        checked_path(found or "top")
+    except TransferError as trouble:
         raise Problem(str(trouble)) from None
     return (found, "") if word.endswith(("/", "/.")) or not found else divided(found)
 
 
 def _parts(word: str) -> list[str]:
-    path = word[len(TOP) :].strip("/")
+    path = word[len(_TOP) :].strip("/")
     try:
-        return checked(path).split("/") if path else []
-    except Trouble:
+        return checked_path(path).split("/") if path else []
+    except TransferError:
         raise Problem(f"{shown(word)}: expected a path without `..`, `.` and `//`") from None
 
 

@@ -13,16 +13,16 @@ from launcher.desk.config.datacenters import Storage
 from launcher.desk.errors import Problem
 from launcher.job import podspec
 
-Json = dict[str, Any]
+_Json = dict[str, Any]
 
 CONTAINER = "files"
 MOUNT = "/volume"
 AGENT = (PYTHON, "-I", "-m", "launcher.files")
 SERVE = (*AGENT, "serve", MOUNT)
-LONGEST = 12 * 3600  # seconds; it ends by itself soon after the last desk has gone
+_LONGEST = 12 * 3600  # seconds; it ends by itself soon after the last desk has gone
 
 
-def manifest(
+def files_pod(
     name: str,
     image: str,
     storage: Storage | None,
@@ -30,7 +30,7 @@ def manifest(
     read_only: bool,
     restricted: bool,
     registries: Sequence[str] = (),
-) -> Json:
+) -> _Json:
     """Return the pod; it may write as the pods of jobs may. Without a storage its volume is its own."""
     return {
         "apiVersion": "v1",
@@ -38,7 +38,7 @@ def manifest(
         "metadata": {"name": name, "labels": {MANAGED_BY: NAME, FILES_LABEL: name}},
         "spec": {
             "restartPolicy": "Never",
-            "activeDeadlineSeconds": LONGEST,
+            "activeDeadlineSeconds": _LONGEST,
             "terminationGracePeriodSeconds": 1,
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,
@@ -50,8 +50,8 @@ def manifest(
     }
 
 
-def _container(image: str, storage: Storage | None, *, read_only: bool, restricted: bool) -> Json:
-    mount: Json = {"name": "volume", "mountPath": MOUNT}
+def _container(image: str, storage: Storage | None, *, read_only: bool, restricted: bool) -> _Json:
+    mount: _Json = {"name": "volume", "mountPath": MOUNT}
     if storage and storage.path:
         mount["subPath"] = storage.path
     if read_only:
@@ -66,11 +66,11 @@ def _container(image: str, storage: Storage | None, *, read_only: bool, restrict
     }
 
 
-def _source(storage: Storage | None) -> Json:
+def _source(storage: Storage | None) -> _Json:
     if storage is None:
         return {"emptyDir": {}}
     if storage.claim or storage.host_path or storage.nfs:
-        return podspec.source(host_path=storage.host_path, nfs=storage.nfs, claim=storage.claim)
+        return podspec.volume_source(host_path=storage.host_path, nfs=storage.nfs, claim=storage.claim)
     raise Problem(
         "the datacenter's volume is defined by its CSI driver, which only jobs can use: to copy files, "
         "create a claim and set `volume: {claim: NAME}`"

@@ -7,7 +7,7 @@ import time
 from typing import TextIO
 
 from launcher.desk.columns import bar
-from launcher.desk.terminal import EVERY, ProgressLine
+from launcher.desk.terminal import LINE_EVERY, ProgressLine
 from launcher.transfer.counting import Count
 
 OFTEN = 0.1  # seconds
@@ -25,14 +25,16 @@ class CopyProgress:
         """Count the time from now on, for the speed; to go on with a copy is no new beginning."""
         if not self._begun:
             self._begun = time.monotonic()
-            self._due = self._begun if self._terminal else self._begun + EVERY  # what ends before is told by its end
+            self._due = (
+                self._begun if self._terminal else self._begun + LINE_EVERY
+            )  # what ends before is told by its end
 
     def __call__(self, count: Count) -> None:
         """Show how far it is."""
         now = time.monotonic()
         if self._line and now >= self._due:
             self._due = now + OFTEN
-            so_far = text(count, now - self._begun)
+            so_far = progress_line(count, now - self._begun)
             self._line.show(f"{bar(count.bytes, count.all_bytes)} {so_far}" if self._terminal else so_far)
 
     def clear(self) -> None:
@@ -50,7 +52,7 @@ class CopyProgress:
         return f"{where}: {files(count.files)}, {size(count.bytes)}{kept}{speed}"
 
 
-def text(count: Count, seconds: float) -> str:
+def progress_line(count: Count, seconds: float) -> str:
     """Return one line of how far it is."""
     part = count.bytes / count.all_bytes if count.all_bytes else 1.0
     speed = size(count.came / max(seconds, 1e-3))

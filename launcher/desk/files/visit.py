@@ -15,17 +15,17 @@ from launcher.desk.errors import Problem, Refused
 from launcher.desk.files import dial, pod
 from launcher.desk.files.paths import Remote
 from launcher.desk.jobs import job_state
-from launcher.desk.jobs.registries import listed
+from launcher.desk.jobs.registries import registries_listed
 from launcher.desk.jobs.submit import gone
 from launcher.desk.jobs.watch import changes
 from launcher.desk.session import Desk
 from launcher.text import visible
 from launcher.transfer.channel import Channel
-from launcher.transfer.problem import Broken, Told, Trouble
+from launcher.transfer.problem import Broken, OtherEndFailed, TransferError
 
-Json = dict[str, Any]
+_Json = dict[str, Any]
 
-PATIENCE = 180.0  # seconds for a pod to start
+_PATIENCE = 180.0  # seconds for a pod to start
 ATTEMPTS = 5  # to go on where a connection broke off
 
 
@@ -40,7 +40,7 @@ class Visit:
     @contextmanager
     def speaking(self) -> Iterator[Channel]:
         """Speak with an agent in the pod; what cannot be done is a Problem, a lost connection is Broken."""
-        with dial.opened(self.desk.api, self.name, pod.CONTAINER, pod.SERVE) as line:
+        with dial.dialed(self.desk.api, self.name, pod.CONTAINER, pod.SERVE) as line:
             channel = Channel(line)
             try:
                 yield channel
@@ -49,9 +49,9 @@ class Visit:
                 line.flush()
             except Broken as broken:
                 raise Broken(visible(line.words.decode(errors="replace").strip() or str(broken), 1000)) from None
-            except Told as told:
+            except OtherEndFailed as told:
                 raise Problem(f"{self.place.top}: {visible(told, 1000)}") from None
-            except Trouble as trouble:
+            except TransferError as trouble:
                 raise Problem(visible(trouble, 1000)) from None
 
     @contextmanager
@@ -73,7 +73,7 @@ def visit(desk: Desk, place: Remote, *, image: str = "") -> Iterator[Visit]:
             f"datacenter {desk.datacenter.name!r} has no image: files are copied by a pod of the launcher's image, "
             "so set `image:` in its configuration"
         )
-    manifest = pod.manifest(
+    manifest = pod.files_pod(
         f"paddlectl-files-{secrets.token_hex(4)}", image, place.storage, read_only=place.read_only,
         restricted=datacenters.restricted(desk.datacenter), registries=registries(desk),
     )  # fmt: skip
@@ -82,7 +82,7 @@ def visit(desk: Desk, place: Remote, *, image: str = "") -> Iterator[Visit]:
 
 
 @contextmanager
-def had(desk: Desk, manifest: Json, place: Remote, *, what: str = "the pod that copies files") -> Iterator[Visit]:
+def had(desk: Desk, manifest: _Json, place: Remote, *, what: str = "the pod that copies files") -> Iterator[Visit]:
     """Have the pod of a manifest, running, for as long as the body runs."""
     name = str(manifest["metadata"]["name"])
     _left_over(desk)
@@ -99,7 +99,7 @@ def _wait(desk: Desk, name: str, what: str) -> None:
     begun = time.monotonic()
     told = ""
     for objects in changes(desk.api, "Pod", f"{FILES_LABEL}={name}", tell=desk.terminal.note):
-        found = next(map(job_state.pod, objects), None)
+        found = next(map(job_state.kube_pod, objects), None)
         if found is None:
             raise Problem(f"{what} was removed by someone else: run the command again")
         if found.phase == "Running" and found.begun:
@@ -107,8 +107,8 @@ def _wait(desk: Desk, name: str, what: str) -> None:
         why = found.why or found.phase
         if found.over or found.stuck:
             raise Problem(f"{what} cannot start: {why}")
-        if time.monotonic() - begun > PATIENCE:
-            raise Problem(f"{what} has not started after {PATIENCE:.0f} s: {why}")
+        if time.monotonic() - begun > _PATIENCE:
+            raise Problem(f"{what} has not started after {_PATIENCE:.0f} s: {why}")
         if found.why and found.why != told and found.why != "ContainerCreating":
             desk.terminal.note(f"waiting for {what}: {found.why}")
             told = found.why
@@ -125,7 +125,7 @@ def _remove(desk: Desk, name: str) -> None:
 def registries(desk: Desk) -> tuple[str, ...]:
     """Return the pull secrets that there are: the image may be in any of them."""
     try:
-        return tuple(each.name for each in listed(desk.api))
+        return tuple(each.name for each in registries_listed(desk.api))
     except Refused as refused:
         if refused.status != 403:
             raise
@@ -135,5 +135,5 @@ def registries(desk: Desk) -> tuple[str, ...]:
 def _left_over(desk: Desk) -> None:
     """Remove pods that have ended, of desks that were killed."""
     for each in list(desk.api.listed("Pod", FILES_LABEL)):
-        if job_state.pod(each).over:
+        if job_state.kube_pod(each).over:
             gone(desk.api, "Pod", each["metadata"]["name"])

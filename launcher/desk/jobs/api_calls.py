@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
     from launcher.desk.config.datacenters import Datacenter
 
-Json = dict[str, Any]
+_Json = dict[str, Any]
 
 PAGE = 250  # objects; a Job is about 8 KB, so that a page is 2 MB
-CONNECT, SILENCE = 10.0, 60.0  # seconds
-LONGEST = 8 << 20  # bytes of a log's line; more than that comes in pieces
+_CONNECT, _SILENCE = 10.0, 60.0  # seconds
+_LONGEST = 8 << 20  # bytes of a log's line; more than that comes in pieces
 MERGE = {"Content-Type": "application/merge-patch+json"}
 
 
@@ -37,11 +37,11 @@ class Api:
         """The server's address."""
         return self.transport.host
 
-    def get(self, kind: str, name: str) -> Json:
+    def get(self, kind: str, name: str) -> _Json:
         """Return one object."""
         return self._document("GET", self._path(kind, name))
 
-    def listed(self, kind: str, selector: str = "", *, fields: str = "", accept: str = "") -> Iterator[Json]:
+    def listed(self, kind: str, selector: str = "", *, fields: str = "", accept: str = "") -> Iterator[_Json]:
         """Yield all objects, asked for page by page: never more than one page of them is held."""
         query = {"limit": str(PAGE), "labelSelector": selector, "fieldSelector": fields}
         headers = {"Accept": accept} if accept else {}
@@ -52,12 +52,12 @@ class Api:
             if not query["continue"]:
                 return
 
-    def create(self, manifest: Json, *, dry: bool = False) -> Json:
+    def create(self, manifest: _Json, *, dry: bool = False) -> _Json:
         """Create an object, or have it checked only; what the server does not know in it is an error."""
         query = {"fieldValidation": "Strict", "dryRun": "All" if dry else ""}
         return self._document("POST", self._path(manifest["kind"]), query, body=manifest)
 
-    def patch(self, kind: str, name: str, change: Json) -> Json:
+    def patch(self, kind: str, name: str, change: _Json) -> _Json:
         """Change an object by a merge patch."""
         return self._document("PATCH", self._path(kind, name), body=change, headers=MERGE)
 
@@ -65,7 +65,7 @@ class Api:
         """Delete an object, and in the background what it owns."""
         self._document("DELETE", self._path(kind, name), {"propagationPolicy": "Background"})
 
-    def dns(self) -> Iterator[Json]:
+    def dns(self) -> Iterator[_Json]:
         """Yield where the cluster's DNS is served."""
         path = "/apis/discovery.k8s.io/v1/namespaces/kube-system/endpointslices"
         yield from (
@@ -76,7 +76,7 @@ class Api:
         """Yield the lines of a pod's log, without their ends."""
         path = f"{self._path('Pod', pod)}/log"
         with as_problems(), self.transport.stream(path, query, silence=None) as read:
-            yield from lines(read)
+            yield from _lines(read)
 
     def proxied(self, pod: str, port: int, path: str, *, seconds: float) -> bytes:
         """Return what a pod's own server says, asked through the API server."""
@@ -85,12 +85,12 @@ class Api:
             return self.transport.document("GET", path, silence=seconds, limit=1 << 20)
 
     def _document(
-        self, method: str, path: str, query: Mapping[str, str] | None = None, *, body: Json | None = None,
+        self, method: str, path: str, query: Mapping[str, str] | None = None, *, body: _Json | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> Json:  # fmt: skip
+    ) -> _Json:  # fmt: skip
         with as_problems():
             text = self.transport.document(method, path, query or {}, body=body, headers=headers or {})
-        found = objects.parsed(text)
+        found = objects.parsed_json(text)
         if not isinstance(found, dict):
             raise Problem(f"{self.host} answers, but not as a Kubernetes API server does: check its address")
         return found
@@ -102,7 +102,9 @@ class Api:
 LONGEST_LINE = 8 << 20
 
 
-def opened(datacenter: Datacenter, namespace: str, environ: Mapping[str, str], tell: Callable[[str], None]) -> Api:
+def opened_api(
+    datacenter: Datacenter, namespace: str, environ: Mapping[str, str], tell: Callable[[str], None]
+) -> Api:
     """Return the API of a datacenter, or of the kubeconfig's context; nothing is sent yet."""
     with as_problems():
         if datacenter.endpoint:
@@ -111,7 +113,7 @@ def opened(datacenter: Datacenter, namespace: str, environ: Mapping[str, str], t
         else:
             found = kubeconfig.by_context(datacenter.context, environ)
         transport = Transport(
-            found.configuration, agent="paddlectl", connect=CONNECT, silence=SILENCE, who=found.who,
+            found.configuration, agent="paddlectl", connect=_CONNECT, silence=_SILENCE, who=found.who,
             environ=environ, tell=tell,
         )  # fmt: skip
     return Api(namespace=namespace or datacenter.namespace or found.namespace or "default", transport=transport)
@@ -122,15 +124,15 @@ def as_problems() -> Iterator[None]:
     """Turn the API's errors into the desk's."""
     try:
         yield
-    except refusals.Refused as refused:
+    except refusals.ApiRefused as refused:
         after, message = refused.after, refused.message
         raise Refused(str(refused), status=refused.status, message=message, after=after) from None
-    except refusals.Unreachable as error:
+    except refusals.ApiUnreachable as error:
         raise Unreachable(str(error)) from None
     except refusals.KubeError as error:
         raise Problem(str(error)) from None
 
 
-def lines(read: Callable[[], bytes]) -> Iterator[bytes]:
+def _lines(read: Callable[[], bytes]) -> Iterator[bytes]:
     """Yield the lines of an answer as they come; what is too long for a line comes in pieces."""
-    return split_lines(iter(read, b""), LONGEST)
+    return split_lines(iter(read, b""), _LONGEST)

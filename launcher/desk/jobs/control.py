@@ -10,10 +10,10 @@ from launcher.desk.jobs.logs import logs
 from launcher.desk.jobs.wait import wait
 from launcher.desk.session import Desk, DeskFlags
 
-Json = dict[str, Any]
+_Json = dict[str, Any]
 
 
-def status(name: str, desk: Desk | None = None, *, namespace: str = "") -> Json:
+def status(name: str, desk: Desk | None = None, *, namespace: str = "") -> _Json:
     """Return how a job is."""
     desk = desk or Desk(DeskFlags(namespace=namespace))
     gang = lookup.found(desk.api, name)

@@ -19,7 +19,7 @@ MOST_EVENTS = 30
 FIELDS = ("entry", "topology", "package", "image", "datacenter", "job_path")
 
 
-def job(gang: JobGang, namespace: str) -> str:
+def job_page(gang: JobGang, namespace: str) -> str:
     """Return what a job was asked to be, and how it is."""
     lead = gang.lead
     facts: list[tuple[str, object]] = [("name", gang.name), ("namespace", namespace), ("state", gang.state)]
@@ -31,7 +31,7 @@ def job(gang: JobGang, namespace: str) -> str:
     return "".join(f"{name + ':':<12} {visible(value)}\n" for name, value in facts)
 
 
-def gang(found: Mapping[str, Any]) -> str:
+def gang_page(found: Mapping[str, Any]) -> str:
     """Return what the gang's leader says of it."""
     word = found.get("word")
     if not isinstance(word, dict):
@@ -54,7 +54,7 @@ def gang(found: Mapping[str, Any]) -> str:
     return f"\nthe gang, according to its leader\n{text}{members}"
 
 
-def pods(found: Sequence[KubePod]) -> str:
+def pods_page(found: Sequence[KubePod]) -> str:
     """Return the pods."""
     if not found:
         return "\nno pods\n"

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 from launcher.contract import JOB_LABEL, PSERVER, PSERVERS_LABEL, SPEC_ANNOTATION, TRAINER
 from launcher.kube import objects
-from launcher.kube.objects import Object, mapping, number, rows, text
+from launcher.kube.objects import Object, mapping, rows, text_at, whole_number
 
 # A container that waits for one of these gets no further by itself.
-STUCK = {
+_STUCK = {
     "ErrImagePull": "its image cannot be pulled",
     "ImagePullBackOff": "its image cannot be pulled",
     "InvalidImageName": "its image has an invalid name",
@@ -90,61 +90,61 @@ class KubePod:
         return f"{self.role}-{self.rank}" if self.rank >= 0 else self.name
 
 
-def job(found: Object) -> KubeJob:
+def kube_job(found: Object) -> KubeJob:
     """Return what a Job says."""
     metadata, spec, status = mapping(found, "metadata"), mapping(found, "spec"), mapping(found, "status")
     ends = [each for each in rows(status, "conditions") if each.get("status") == "True"]
     end = next((each for each in ends if each.get("type") in ("Complete", "Failed")), {})
     containers = rows(mapping(spec, "template", "spec"), "containers")
     return KubeJob(
-        gang=text(mapping(metadata, "labels"), JOB_LABEL) or text(metadata, "name"),
-        name=text(metadata, "name"),
-        created=text(metadata, "creationTimestamp"),
-        started=text(status, "startTime"),
-        ended=text(status, "completionTime") or text(end, "lastTransitionTime"),
-        wanted=number(spec, "parallelism"),
-        active=number(status, "active"),
-        ready=number(status, "ready"),
-        succeeded=number(status, "succeeded"),
-        failed=number(status, "failed"),
+        gang=text_at(mapping(metadata, "labels"), JOB_LABEL) or text_at(metadata, "name"),
+        name=text_at(metadata, "name"),
+        created=text_at(metadata, "creationTimestamp"),
+        started=text_at(status, "startTime"),
+        ended=text_at(status, "completionTime") or text_at(end, "lastTransitionTime"),
+        wanted=whole_number(spec, "parallelism"),
+        active=whole_number(status, "active"),
+        ready=whole_number(status, "ready"),
+        succeeded=whole_number(status, "succeeded"),
+        failed=whole_number(status, "failed"),
         suspended=spec.get("suspend") is True,
         leaving=bool(metadata.get("deletionTimestamp")),
-        end=text(end, "type"),
-        why=": ".join(filter(None, (text(end, "reason"), text(end, "message")))),
-        image=text(containers[0], "image") if containers else "",
+        end=text_at(end, "type"),
+        why=": ".join(filter(None, (text_at(end, "reason"), text_at(end, "message")))),
+        image=text_at(containers[0], "image") if containers else "",
         spec=_asked(mapping(metadata, "annotations").get(SPEC_ANNOTATION)),
     )
 
 
-def pod(found: Object) -> KubePod:
+def kube_pod(found: Object) -> KubePod:
     """Return what a pod says."""
     metadata, spec, status = mapping(found, "metadata"), mapping(found, "spec"), mapping(found, "status")
     labels = mapping(metadata, "labels")
     states = rows(status, "containerStatuses")
     own = states[0] if states else {}
     ended = mapping(own, "state", "terminated") or mapping(own, "lastState", "terminated")
-    waiting = text(mapping(own, "state", "waiting"), "reason")
+    waiting = text_at(mapping(own, "state", "waiting"), "reason")
     ready = any(each.get("type") == "Ready" and each.get("status") == "True" for each in rows(status, "conditions"))
-    code, index = ended.get("exitCode"), objects.index(metadata)
+    code, index = ended.get("exitCode"), objects.completion_index(metadata)
     containers = rows(spec, "containers")
     return KubePod(
-        name=text(metadata, "name"),
+        name=text_at(metadata, "name"),
         role=PSERVER if PSERVERS_LABEL in labels else TRAINER,
         rank=-1 if index is None else index,
-        phase=text(status, "phase") or "Pending",
-        started=text(status, "startTime"),
+        phase=text_at(status, "phase") or "Pending",
+        started=text_at(status, "startTime"),
         ready=ready,
         leaving=bool(metadata.get("deletionTimestamp")),
-        node=text(spec, "nodeName"),
-        address=text(status, "podIP"),
-        restarts=number(own, "restartCount"),
+        node=text_at(spec, "nodeName"),
+        address=text_at(status, "podIP"),
+        restarts=whole_number(own, "restartCount"),
         why=_why(status, own, ended),
-        stuck=waiting in STUCK,
+        stuck=waiting in _STUCK,
         code=code if isinstance(code, int) else None,
-        message=text(ended, "message"),
-        container=text(containers[0], "name") if containers else "",
+        message=text_at(ended, "message"),
+        container=text_at(containers[0], "name") if containers else "",
         begun=bool(mapping(own, "state", "running") or ended),
-        over=text(status, "phase") in ("Succeeded", "Failed"),
+        over=text_at(status, "phase") in ("Succeeded", "Failed"),
     )
 
 
@@ -156,20 +156,20 @@ def in_order(pods: Iterable[KubePod]) -> tuple[KubePod, ...]:
 def _why(status: Object, own: Object, ended: Object) -> str:
     for condition in rows(status, "conditions"):
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-            return f"no node takes it: {text(condition, 'message')}"
+            return f"no node takes it: {text_at(condition, 'message')}"
     waiting = mapping(own, "state", "waiting")
-    if reason := text(waiting, "reason"):
-        told = f"{STUCK[reason]} ({reason})" if reason in STUCK else reason
-        return ": ".join(filter(None, (told, text(waiting, "message"))))
+    if reason := text_at(waiting, "reason"):
+        told = f"{_STUCK[reason]} ({reason})" if reason in _STUCK else reason
+        return ": ".join(filter(None, (told, text_at(waiting, "message"))))
     code = ended.get("exitCode")
     if code is not None:
-        said = text(ended, "reason")
+        said = text_at(ended, "reason")
         return f"ended with {code}" + (f" ({said})" if said not in ("", "Error", "Completed") else "")
-    return ": ".join(filter(None, (text(status, "reason"), text(status, "message"))))
+    return ": ".join(filter(None, (text_at(status, "reason"), text_at(status, "message"))))
 
 
 def _asked(note: object) -> Object:
     if not isinstance(note, str) or len(note) >= 65536:
         return {}
-    found = objects.parsed(note)
+    found = objects.parsed_json(note)
     return found if isinstance(found, dict) else {"unreadable": True}

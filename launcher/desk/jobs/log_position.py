@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-SOON = 10.0  # seconds; what stood longer was a quiet log's connection, which a load balancer ends
+_SOON = 10.0  # seconds; what stood longer was a quiet log's connection, which a load balancer ends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,4 +40,4 @@ def beyond(mark: LogMark, found: Iterable[bytes]) -> Iterator[tuple[LogMark, byt
 
 def in_vain(*, brought: bool, stood: float, over: bool) -> bool:
     """Return whether an attempt came to nothing; the log of a pod that is over is never only quiet."""
-    return not brought and (over or stood < SOON)
+    return not brought and (over or stood < _SOON)

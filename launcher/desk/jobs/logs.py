@@ -12,13 +12,13 @@ from launcher.desk.errors import Problem, Refused
 from launcher.desk.jobs import job_state, lookup, saved_output
 from launcher.desk.jobs.job_state import KubePod
 from launcher.desk.jobs.log_position import LogMark, beyond, in_vain
-from launcher.desk.jobs.watch import changes, passes, patiently
+from launcher.desk.jobs.watch import changes, patiently, worth_another_try
 from launcher.desk.session import Desk, DeskFlags
 from launcher.kube import kinds
 
-HELD = 10_000  # lines between the readers and a slow terminal
-ATTEMPTS = 8  # in vain, one after the other, to go on with a log that broke off
-PAUSE = 0.2  # seconds, longer each time
+_HELD = 10_000  # lines between the readers and a slow terminal
+_ATTEMPTS = 8  # in vain, one after the other, to go on with a log that broke off
+_PAUSE = 0.2  # seconds, longer each time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ def logs(
     desk = desk or Desk(DeskFlags(namespace=namespace))
     wanted = Wanted(role=role, worker=worker, tail=tail, since=since)
     gang = lookup.found(desk.api, name)
-    there = tuple(pod for pod in lookup.pods(desk.api, name) if wanted.has(pod))
+    there = tuple(pod for pod in lookup.gang_pods(desk.api, name) if wanted.has(pod))
     if follow and not (gang.over and not there):
         _write(desk, Following(desk=desk, name=name, wanted=wanted).lines(), prefixed=True)
         return
@@ -71,7 +71,7 @@ def _without(desk: Desk, name: str, wanted: Wanted, there: tuple[KubePod, ...]) 
     if there:
         pod = there[0]
         raise Problem(f"{pod.name} has not started: {pod.why or pod.phase}; `paddlectl logs -f {name}` waits for it")
-    every = lookup.pods(desk.api, name)
+    every = lookup.gang_pods(desk.api, name)
     if every:
         which = wanted.worker or wanted.role
         raise Problem(f"job {name} has no pod {which}: its pods are {', '.join(pod.title for pod in every[:20])}")
@@ -97,7 +97,7 @@ class Following:
     desk: Desk
     name: str
     wanted: Wanted
-    found: queue.Queue[tuple[KubePod, bytes] | Exception | None] = field(default_factory=lambda: queue.Queue(HELD))
+    found: queue.Queue[tuple[KubePod, bytes] | Exception | None] = field(default_factory=lambda: queue.Queue(_HELD))
     readers: dict[str, threading.Thread] = field(default_factory=dict)
     waited: str = ""
 
@@ -125,7 +125,7 @@ class Following:
     def _watch(self) -> None:
         """Start a reader for each pod that has begun; when the job is over, wait for them and end."""
         for objects in changes(self.desk.api, "Pod", kinds.of_job(self.name), tell=self.desk.terminal.note):
-            pods = [pod for pod in job_state.in_order(map(job_state.pod, objects)) if self.wanted.has(pod)]
+            pods = [pod for pod in job_state.in_order(map(job_state.kube_pod, objects)) if self.wanted.has(pod)]
             for pod in pods:
                 if pod.begun and pod.name not in self.readers:
                     self.readers[pod.name] = self._begun(self._read, pod)
@@ -156,8 +156,8 @@ class Following:
 
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(_InVain),
-            stop=tenacity.stop_after_attempt(ATTEMPTS),
-            wait=tenacity.wait_incrementing(PAUSE, PAUSE),
+            stop=tenacity.stop_after_attempt(_ATTEMPTS),
+            wait=tenacity.wait_incrementing(_PAUSE, _PAUSE),
             reraise=True,
         )
         mark: LogMark | None = LogMark()
@@ -166,7 +166,7 @@ class Following:
                 mark = retrying(self._read_more, pod, mark)
         except _InVain:
             self.desk.terminal.warn(
-                f"{pod.title}: its log brought nothing {ATTEMPTS} times in a row: not read any further"
+                f"{pod.title}: its log brought nothing {_ATTEMPTS} times in a row: not read any further"
             )
         except Problem as problem:
             if not (isinstance(problem, Refused) and problem.status == 404):  # the pod is gone
@@ -179,7 +179,7 @@ class Following:
         """
         begun = time.monotonic()
         reached, whole = self._read_on(pod, mark)
-        now = job_state.pod(patiently(self.desk.terminal.detail)(self.desk.api.get, "Pod", pod.name))
+        now = job_state.kube_pod(patiently(self.desk.terminal.detail)(self.desk.api.get, "Pod", pod.name))
         if whole and (now.over or now.code is not None):
             return None
         if in_vain(brought=reached != mark, stood=time.monotonic() - begun, over=now.over):
@@ -196,7 +196,7 @@ class Following:
                 self.found.put((pod, text))
                 mark = each
         except Problem as problem:
-            if not passes(problem):
+            if not worth_another_try(problem):
                 raise
             self.desk.terminal.detail(f"{pod.name}: {problem}; going on after {mark.moment or 'nothing'}")
             return mark, False

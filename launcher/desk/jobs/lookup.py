@@ -53,14 +53,14 @@ class JobGang:
         return f"job {self.name} {said}" + (f" since {since}" if since else "")
 
 
-def of(jobs: tuple[KubeJob, ...]) -> JobGang | None:
+def gang_of(jobs: tuple[KubeJob, ...]) -> JobGang | None:
     """Return the gang that these Jobs are, or None where there is none."""
     return JobGang(jobs=tuple(sorted(jobs, key=lambda each: (not each.leads, each.name)))) if jobs else None
 
 
 def looked_up(api: Api, name: str) -> JobGang | None:
     """Return a job, or None where there is none of this name."""
-    return of(tuple(map(job_state.job, api.listed("Job", kinds.of_job(checked(name))))))
+    return gang_of(tuple(map(job_state.kube_job, api.listed("Job", kinds.of_job(checked_name(name))))))
 
 
 def found(api: Api, name: str) -> JobGang:
@@ -71,12 +71,12 @@ def found(api: Api, name: str) -> JobGang:
     return gang
 
 
-def pods(api: Api, name: str) -> tuple[KubePod, ...]:
+def gang_pods(api: Api, name: str) -> tuple[KubePod, ...]:
     """Return a job's pods, in order."""
-    return job_state.in_order(map(job_state.pod, api.listed("Pod", kinds.of_job(name))))
+    return job_state.in_order(map(job_state.kube_pod, api.listed("Pod", kinds.of_job(name))))
 
 
-def checked(name: str) -> str:
+def checked_name(name: str) -> str:
     """Return a name that can be a job's: anything else would be another selector."""
     if not name or not all(mark.isascii() and (mark.isalnum() or mark in "-.") for mark in name):
         raise Problem(f"{name!r} cannot be a job's name: expected letters, digits and -, no _")

@@ -17,11 +17,11 @@ from launcher.kube import kinds
 if TYPE_CHECKING:
     from launcher.desk.jobs.api_calls import Api
 
-Json = dict[str, Any]
+_Json = dict[str, Any]
 
 NAMES_ALONE = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
-NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 SERVER = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9._]*[A-Za-z0-9])?(:[0-9]{1,5})?(/[-A-Za-z0-9._/]*)?")
 
 
@@ -34,9 +34,9 @@ class Registry:
     username: str
 
 
-def check(registry: Registry) -> None:
+def check_registry(registry: Registry) -> None:
     """Say what a registry cannot be called."""
-    if not NAME.fullmatch(registry.name):
+    if not _NAME.fullmatch(registry.name):
         raise Problem(f"-name {registry.name!r}: expected lower-case letters, digits and -, 63 at most")
     if not SERVER.fullmatch(registry.server.removeprefix("https://")):
         raise Problem(f"-server {registry.server!r}: expected a host, such as registry.example.com:5000")
@@ -44,7 +44,7 @@ def check(registry: Registry) -> None:
         raise Problem(f"-username {registry.username!r}: expected the user's name at the registry, without a colon")
 
 
-def manifest(registry: Registry, password: str) -> Json:
+def _manifest(registry: Registry, password: str) -> _Json:
     """Return the Secret."""
     server = registry.server.removeprefix("https://").rstrip("/")
     token = base64.b64encode(f"{registry.username}:{password}".encode()).decode()
@@ -64,13 +64,13 @@ def manifest(registry: Registry, password: str) -> Json:
 
 def saved(api: Api, registry: Registry, password: str) -> str:
     """Make the Secret, or renew our own of that name; return what was done."""
-    made = manifest(registry, password)
+    made = _manifest(registry, password)
     try:
         api.create(made)
     except Refused as refused:
         if refused.status != 409:
             raise
-        if registry.name not in {each.name for each in listed(api)}:
+        if registry.name not in {each.name for each in registries_listed(api)}:
             raise Problem(
                 f"the Secret {registry.name} exists and is not a registry of paddlectl: choose another -name"
             ) from None
@@ -79,7 +79,7 @@ def saved(api: Api, registry: Registry, password: str) -> str:
     return f"registry {registry.name} is saved: use it with `paddlectl submit -registry {registry.name}`"
 
 
-def listed(api: Api) -> Iterator[Registry]:
+def registries_listed(api: Api) -> Iterator[Registry]:
     """Yield the registries, by names and annotations: the secret parts are not requested."""
     for each in api.listed("Secret", f"{kinds.OURS},{REGISTRY_LABEL}", accept=NAMES_ALONE):
         notes = each["metadata"].get("annotations") or {}
@@ -90,9 +90,9 @@ def listed(api: Api) -> Iterator[Registry]:
         )
 
 
-def removed(api: Api, name: str) -> str:
+def registry_removed(api: Api, name: str) -> str:
     """Delete a registry, and return what was done."""
-    names = [each.name for each in listed(api)]
+    names = [each.name for each in registries_listed(api)]
     if name in names:
         api.delete("Secret", name)
         return f"registry {name} is deleted"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from launcher.desk.files.paths import Remote
 
 LOGS = {contract.TRAIN_LOG: contract.TRAINER, contract.SERVER_LOG: contract.PSERVER}
-LONGEST = 1 << 20  # bytes of a line; more than that comes in pieces
+_LONGEST = 1 << 20  # bytes of a line; more than that comes in pieces
 
 
 def show_logs(desk: Desk, gang: JobGang, wanted: Callable[[str, int], bool], tail: int | None = None) -> None:
@@ -31,7 +31,7 @@ def show_logs(desk: Desk, gang: JobGang, wanted: Callable[[str, int], bool], tai
     place = output(gang, desk.datacenter)
     desk.terminal.note(f"{gang.told()} and its pods are gone; its log files are in {place.told}")
     some = False
-    for (role, rank), lines in groupby(logs(desk, gang, wanted), key=lambda found: found[:2]):
+    for (role, rank), lines in groupby(_logs(desk, gang, wanted), key=lambda found: found[:2]):
         some = True
         before = desk.terminal.coloured(f"{role}-{rank} | ", rank)
         for *_, line in lines if tail is None else deque(lines, tail):
@@ -43,10 +43,10 @@ def show_logs(desk: Desk, gang: JobGang, wanted: Callable[[str, int], bool], tai
 def report(desk: Desk, gang: JobGang, page: Path) -> None:
     """Make the page of a gang's story from the events on the volume."""
     from launcher.report.page import page as made
-    from launcher.report.reading import read
-    from launcher.report.story import tell
+    from launcher.report.reading import read_events
+    from launcher.report.story import read_story
 
-    story = tell(read(events(desk, gang)))
+    story = read_story(read_events(_events(desk, gang)))
     if story is None:
         raise Problem(f"no event of job {gang.name} can be read, so there is no page")
     try:
@@ -56,29 +56,29 @@ def report(desk: Desk, gang: JobGang, page: Path) -> None:
     desk.terminal.out(f"{page}\n")
 
 
-def logs(desk: Desk, gang: JobGang, wanted: Callable[[str, int], bool]) -> Iterator[tuple[str, int, bytes]]:
+def _logs(desk: Desk, gang: JobGang, wanted: Callable[[str, int], bool]) -> Iterator[tuple[str, int, bytes]]:
     """Yield role, rank and each line of a job's log files, of those that are wanted."""
-    from launcher.desk.files.list import content, rows
+    from launcher.desk.files.list import file_content, file_rows
     from launcher.desk.files.visit import visit
 
     place = output(gang, desk.datacenter)
     with visit(desk, place, image=_image(gang)) as there:
-        nodes = sorted(_number(row.name) for row in rows(there, place.path) if _number(row.name) >= 0)
+        nodes = sorted(_number(row.name) for row in file_rows(there, place.path) if _number(row.name) >= 0)
         for number in nodes:
-            for row in rows(there, f"{place.path}/{contract.node_directory(number)}"):
+            for row in file_rows(there, f"{place.path}/{contract.node_directory(number)}"):
                 if row.kind == "-" and row.name in LOGS and wanted(LOGS[row.name], number):
-                    pieces = content(there, f"{place.path}/{contract.node_directory(number)}/{row.name}")
-                    yield from ((LOGS[row.name], number, line) for line in split_lines(pieces, LONGEST))
+                    pieces = file_content(there, f"{place.path}/{contract.node_directory(number)}/{row.name}")
+                    yield from ((LOGS[row.name], number, line) for line in split_lines(pieces, _LONGEST))
 
 
-def events(desk: Desk, gang: JobGang) -> tuple[bytes, ...]:
+def _events(desk: Desk, gang: JobGang) -> tuple[bytes, ...]:
     """Return the lines of the gang's events."""
-    from launcher.desk.files.list import content
+    from launcher.desk.files.list import file_content
     from launcher.desk.files.visit import visit
 
     place = output(gang, desk.datacenter)
     with visit(desk, place, image=_image(gang)) as there:
-        return tuple(split_lines(content(there, f"{place.path}/{contract.EVENTS}"), LONGEST))
+        return tuple(split_lines(file_content(there, f"{place.path}/{contract.EVENTS}"), _LONGEST))
 
 
 def output(gang: JobGang, datacenter: Datacenter) -> Remote:

@@ -17,21 +17,21 @@ from launcher.kube import kinds
 if TYPE_CHECKING:
     from launcher.desk.jobs.api_calls import Api
 
-Json = dict[str, Any]
+_Json = dict[str, Any]
 
 GONE_WITHIN = 180.0  # seconds; a pod has a grace of 60
 
 
-def submit(job: Job, desk: Desk | None = None, *, replace: bool = False) -> Json:
+def submit(job: Job, desk: Desk | None = None, *, replace: bool = False) -> _Json:
     """Create a job, with `replace` in the place of one of its name, and return how it is."""
     desk = desk or Desk(DeskFlags(namespace=job.namespace))
-    return send(job, checked(job, desk, replace=replace), desk, replace=replace)
+    return send_job(job, checked_manifests(job, desk, replace=replace), desk, replace=replace)
 
 
-def send(job: Job, manifests: tuple[Json, ...], desk: Desk, *, replace: bool) -> Json:
+def send_job(job: Job, manifests: tuple[_Json, ...], desk: Desk, *, replace: bool) -> _Json:
     """Create a job of manifests that were checked, and return how it is."""
     if replace:
-        removed(desk, job.job_name)
+        _removed(desk, job.job_name)
     create(desk.api, manifests, desk.terminal.warn)
     return {"name": job.job_name, "namespace": desk.api.namespace, "state": "Starting"}
 
@@ -39,7 +39,7 @@ def send(job: Job, manifests: tuple[Json, ...], desk: Desk, *, replace: bool) ->
 def dry_run(job: Job, desk: Desk | None = None, *, replace: bool = False) -> str:
     """Let the API server check all of a job, create nothing, and return the manifests as YAML."""
     desk = desk or Desk(DeskFlags(namespace=job.namespace))
-    checked(job, desk, replace=replace)
+    checked_manifests(job, desk, replace=replace)
     return str(placed(job, desk.api.namespace))
 
 
@@ -48,7 +48,7 @@ def placed(job: Job, namespace: str) -> Job:
     return job if job.namespace else dataclasses.replace(job, namespace=namespace)
 
 
-def checked(job: Job, desk: Desk, *, replace: bool) -> tuple[Json, ...]:
+def checked_manifests(job: Job, desk: Desk, *, replace: bool) -> tuple[_Json, ...]:
     """Return the manifests, or say why the cluster would not take them; nothing is created."""
     api = desk.api
     there = lookup.looked_up(api, job.job_name)
@@ -64,10 +64,10 @@ def checked(job: Job, desk: Desk, *, replace: bool) -> tuple[Json, ...]:
     return manifests
 
 
-def create(api: Api, manifests: tuple[Json, ...], warn: Callable[[str], None]) -> None:
+def create(api: Api, manifests: tuple[_Json, ...], warn: Callable[[str], None]) -> None:
     """Create all, the first as owner of the rest; on any failure remove what was made."""
     made: list[tuple[str, str]] = []
-    owner: Json = {}
+    owner: _Json = {}
     try:
         for each in manifests:
             made.append((each["kind"], each["metadata"]["name"]))  # also where its answer never comes
@@ -86,7 +86,7 @@ def create(api: Api, manifests: tuple[Json, ...], warn: Callable[[str], None]) -
         raise
 
 
-def owned(manifest: Json, owner: Json) -> Json:
+def owned(manifest: _Json, owner: _Json) -> _Json:
     """Return a manifest that names its owner, with which it is removed; a cluster-wide object has none."""
     if not owner or manifest["kind"] in kinds.CLUSTER_WIDE:
         return manifest
@@ -99,7 +99,7 @@ def owned(manifest: Json, owner: Json) -> Json:
     return {**manifest, "metadata": {**manifest["metadata"], "ownerReferences": [reference]}}
 
 
-def removed(desk: Desk, name: str, *, within: float = GONE_WITHIN) -> None:
+def _removed(desk: Desk, name: str, *, within: float = GONE_WITHIN) -> None:
     """Remove a job with all that it owns, and wait until its pods are gone."""
     import tenacity  # which help does without
 
@@ -128,7 +128,7 @@ def _left(desk: Desk, kind: str, name: str, until: float) -> tuple[str, ...]:
 
 def remove(api: Api, name: str) -> bool:
     """Delete a job's Jobs, what they own, and the volumes made for it; return whether any was there."""
-    selector = kinds.of_job(lookup.checked(name))
+    selector = kinds.of_job(lookup.checked_name(name))
     volumes = made_for(api, name)
     gang = lookup.looked_up(api, name)
     for each in gang.jobs if gang else ():
@@ -164,7 +164,7 @@ def gone(api: Api, kind: str, name: str) -> None:
             raise
 
 
-def _needed(api: Api, manifests: tuple[Json, ...]) -> None:
+def _needed(api: Api, manifests: tuple[_Json, ...]) -> None:
     """Refuse a job whose Secret or claim does not exist: its pods would wait without end."""
     made = {each["metadata"]["name"] for each in manifests}
     pods = [each["spec"]["template"]["spec"] for each in manifests if each["kind"] == "Job"]
@@ -190,7 +190,7 @@ def _there(api: Api, kind: str, name: str, remedy: str) -> None:
             raise
 
 
-def _dry(api: Api, manifest: Json, *, replace: bool) -> None:
+def _dry(api: Api, manifest: _Json, *, replace: bool) -> None:
     try:
         api.create(manifest, dry=True)
     except Refused as refused:
@@ -203,7 +203,7 @@ def _dry(api: Api, manifest: Json, *, replace: bool) -> None:
         raise
 
 
-def _in_the_way(api: Api, manifest: Json, name: str, *, replace: bool) -> None:
+def _in_the_way(api: Api, manifest: _Json, name: str, *, replace: bool) -> None:
     """Refuse an object whose name is taken; one of an earlier job of this name may be replaced."""
     there = api.get(manifest["kind"], manifest["metadata"]["name"])
     labels, wanted = there["metadata"].get("labels") or {}, manifest["metadata"]["labels"]
@@ -213,7 +213,7 @@ def _in_the_way(api: Api, manifest: Json, name: str, *, replace: bool) -> None:
         raise Problem(f"the {name} of an earlier job of this name exists: use --replace, or choose another name")
 
 
-def dry_pod(api: Api, job: Json) -> None:
+def dry_pod(api: Api, job: _Json) -> None:
     """Have a pod of a Job checked: a Job is taken whatever pods it asks for, and they are refused one by one."""
     template = job["spec"]["template"]
     metadata = {"name": f"{job['metadata']['name']}-check", "labels": template["metadata"]["labels"]}

@@ -29,7 +29,7 @@ def cell_of(cell: object) -> str:
     return NIL if cell is None or cell == "" else visible(cell)
 
 
-def job(number: int, found: KubeJob, *, wide: bool = False) -> str:
+def job_row(number: int, found: KubeJob, *, wide: bool = False) -> str:
     """Return a job's row."""
     completed = found.ended if found.end == "Complete" else None
     counts = (found.succeeded or None, found.failed or None)

@@ -13,7 +13,7 @@ from launcher.desk.jobs.watch import changes, patiently
 from launcher.desk.session import Desk, DeskFlags
 from launcher.kube import kinds
 
-Json = dict[str, Any]
+_Json = dict[str, Any]
 
 UNTIL = ("complete", "failed", "running")
 
@@ -29,7 +29,7 @@ def wait(
     begun, told = time.monotonic(), ""
     every = 5 if timeout is None else max(1, min(5, int(timeout)))
     for objects in changes(desk.api, "Job", kinds.of_job(name), every=every, tell=desk.terminal.note):
-        gang = lookup.of(tuple(map(job_state.job, objects)))
+        gang = lookup.gang_of(tuple(map(job_state.kube_job, objects)))
         if gang is None:
             raise Problem(f"job {name} was removed during the wait")
         if gang.told() != told:
@@ -63,7 +63,7 @@ def look(desk: Desk, gang: JobGang, until: str) -> None:
 
 
 def _pods(desk: Desk, gang: JobGang) -> tuple[KubePod, ...]:
-    return patiently(desk.terminal.note)(lookup.pods, desk.api, gang.name)
+    return patiently(desk.terminal.note)(lookup.gang_pods, desk.api, gang.name)
 
 
 def remedy(why: str, gang: JobGang) -> str:

@@ -94,11 +94,11 @@ def _live(rehearsal: Rehearsal, pods: Sequence[RehearsalPod], line: ProgressLine
     began = time.monotonic()
 
     def so_far() -> str:
-        return show.progress(rehearsal.passes, results.train_log(rehearsal, 0), time.monotonic() - began)
+        return show.progress_text(rehearsal.passes, results.train_log(rehearsal, 0), time.monotonic() - began)
 
     ended = processes.run(pods, lambda: line.show(so_far()), line.say)
     line.finish(so_far())
-    return results.tell(rehearsal, pods, ended, time.monotonic() - began)
+    return results.tell_results(rehearsal, pods, ended, time.monotonic() - began)
 
 
 @contextmanager
@@ -108,7 +108,7 @@ def _undone_by_signals() -> Iterator[None]:
     def stop(signum: int, _frame: FrameType | None) -> None:
         raise _Stopped(signum)
 
-    heard = [each for each in processes.STOPPING if signal.getsignal(each) != signal.SIG_IGN]  # as nohup asks
+    heard = [each for each in processes.STOP_SIGNALS if signal.getsignal(each) != signal.SIG_IGN]  # as nohup asks
     before = {each: signal.signal(each, stop) for each in heard}
     try:
         yield

@@ -21,11 +21,11 @@ from launcher.desk.columns import bar
 from launcher.desk.terminal import ProgressLine
 
 DOWNLOAD = 150e6  # bytes
-STAYS = 600e6
-NEEDED = 1.5e9  # during the installation: downloads, unpacked files, pip's cache
+_STAYS = 600e6
+_NEEDED = 1.5e9  # during the installation: downloads, unpacked files, pip's cache
 MINUTES = 15
 # 2.6.2 has wheels for 3.8 to 3.12; the launcher itself may run on a newer one.
-PYTHONS = ("python3.11", "python3.12", "python3.10", "python3.9", "python3.8")
+_PYTHONS = ("python3.11", "python3.12", "python3.10", "python3.9", "python3.8")
 MACHINES = ("x86_64", "aarch64")
 EXTRA = 'extra == "paddle"'
 
@@ -38,7 +38,7 @@ def python(line: ProgressLine) -> Path:
     """Return the Python that has Paddle, after it was installed if need be; a line shows how far that is."""
     check_machine(sys.platform, platform.machine())
     own = (sys.executable,) if (3, 8) <= sys.version_info[:2] <= (3, 12) else ()
-    found, version = interpreter((*own, *PYTHONS))
+    found, version = interpreter((*own, *_PYTHONS))
     key = hashlib.sha256("\n".join((*pins(), version)).encode()).hexdigest()[:16]
     try:
         directory = _cache() / f"paddle-{key}"
@@ -74,13 +74,13 @@ def pins() -> tuple[str, ...]:
 
 def _make(directory: Path, found: str, line: ProgressLine) -> None:
     free = shutil.disk_usage(directory.parent).free
-    if free < NEEDED:
+    if free < _NEEDED:
         raise NotHere(
-            f"{directory.parent} has {free / 1e6:.0f} MB free, expected {NEEDED / 1e6:.0f}: make room there"
+            f"{directory.parent} has {free / 1e6:.0f} MB free, expected {_NEEDED / 1e6:.0f}: make room there"
         )
     line.say(
         f"Paddle is not installed yet: {pins()[0]} is installed in {directory}, once; "
-        f"{DOWNLOAD / 1e6:.0f} MB to download, {STAYS / 1e6:.0f} MB on disk"
+        f"{DOWNLOAD / 1e6:.0f} MB to download, {_STAYS / 1e6:.0f} MB on disk"
     )
     own = str(directory / "bin" / "python")
     steps = {
@@ -140,7 +140,7 @@ def _coming(directory: Path) -> Path:
 
 def _so_far(directory: Path, began: float) -> str:
     size = _size(directory)
-    so_far = bar(size, DOWNLOAD + STAYS)  # what came is removed when all is unpacked
+    so_far = bar(size, DOWNLOAD + _STAYS)  # what came is removed when all is unpacked
     return f"installing Paddle {so_far} {size / 1e6:.0f} MB, {time.monotonic() - began:.0f} s"
 
 

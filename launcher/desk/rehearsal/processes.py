@@ -16,8 +16,8 @@ from launcher.desk.rehearsal.rehearsal import RehearsalPod
 
 REFRESH = 0.2
 # How long the others have to find out by themselves that one has failed.
-PATIENCE = 5.0
-STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+END_PATIENCE = 5.0
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,7 @@ class Wake:
     def __enter__(self) -> Wake:
         """Take the signals."""
         signal.set_wakeup_fd(self._mouth.fileno(), warn_on_full_buffer=False)
-        for signum in (signal.SIGCHLD, *STOPPING):
+        for signum in (signal.SIGCHLD, *STOP_SIGNALS):
             if signum == signal.SIGHUP and signal.getsignal(signum) == signal.SIG_IGN:
                 continue  # started by nohup
             self._before[signum] = signal.signal(signum, self._note)
@@ -113,7 +113,7 @@ def run(pods: Sequence[RehearsalPod], show: Callable[[], None], say: Callable[[s
                     for life in left
                     if life.code is not None
                 ]
-                for signum, why in due(ended, wake.told, given, time.monotonic()):
+                for signum, why in due_signals(ended, wake.told, given, time.monotonic()):
                     say(why)
                     given.append(signum)
                     for life in _left(lives, ended):
@@ -130,7 +130,7 @@ def _left(lives: Sequence[Life], ended: Sequence[EndedPod]) -> list[Life]:
     return [life for life in lives if life.pod not in gone]
 
 
-def due(
+def due_signals(
     ended: Sequence[EndedPod], told: Sequence[int], given: Sequence[int], now: float
 ) -> list[tuple[signal.Signals, str]]:
     """Return the signals that the pods are to get now, each once, and why."""
@@ -141,7 +141,7 @@ def due(
         return []
     if told:
         return [(signal.SIGTERM, f"{signal.Signals(told[0]).name}: stopping the pods (a second signal kills them)")]
-    if failed and now >= failed.at + PATIENCE:
-        why = f"{failed.pod.address} ended with {failed.code} {PATIENCE:.0f} s ago: stopping the others"
+    if failed and now >= failed.at + END_PATIENCE:
+        why = f"{failed.pod.address} ended with {failed.code} {END_PATIENCE:.0f} s ago: stopping the others"
         return [(signal.SIGTERM, why)]
     return []

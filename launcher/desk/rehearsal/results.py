@@ -13,12 +13,14 @@ from launcher.desk.rehearsal.processes import EndedPod
 from launcher.desk.rehearsal.rehearsal import Rehearsal, RehearsalPod
 from launcher.desk.rehearsal.show import LastWord, Learned
 
-TAIL = 12  # lines
+_TAIL = 12  # lines
 
 
-def tell(rehearsal: Rehearsal, pods: Sequence[RehearsalPod], ended: Sequence[EndedPod], seconds: float) -> int:
+def tell_results(
+    rehearsal: Rehearsal, pods: Sequence[RehearsalPod], ended: Sequence[EndedPod], seconds: float
+) -> int:
     """Tell all there is to see, and return the exit code."""
-    words = {pod.address: show.last_word(text(pod.stderr)) for pod in pods}
+    words = {pod.address: show.last_word(_text(pod.stderr)) for pod in pods}
     codes = {each.pod.address: each.code for each in ended}
     learned = _learned(rehearsal)
     if any(learned.costs.values()):
@@ -41,10 +43,10 @@ def tell(rehearsal: Rehearsal, pods: Sequence[RehearsalPod], ended: Sequence[End
 
 def train_log(rehearsal: Rehearsal, rank: int) -> str:
     """Return a trainer's log so far."""
-    return text(rehearsal.output / contract.node_directory(rank) / contract.TRAIN_LOG)
+    return _text(rehearsal.output / contract.node_directory(rank) / contract.TRAIN_LOG)
 
 
-def text(path: Path) -> str:
+def _text(path: Path) -> str:
     """Return a file's text, empty where there is no file."""
     return path.read_text(errors="replace") if path.exists() else ""
 
@@ -98,6 +100,6 @@ def _failure(failed: EndedPod, word: LastWord | None) -> list[str]:
     told = (
         f"{failed.pod.address} ended with {failed.code}: {word.reason if word else 'its launcher left no last word'}"
     )
-    source = failed.pod.stdout if text(failed.pod.stdout).strip() else failed.pod.stderr
-    tail = [f"  {line}" for line in text(source).splitlines()[-TAIL:]]
+    source = failed.pod.stdout if _text(failed.pod.stdout).strip() else failed.pod.stderr
+    tail = [f"  {line}" for line in _text(source).splitlines()[-_TAIL:]]
     return [f"\n{told}", f"the last lines of {shown_path(source)}:", *tail]

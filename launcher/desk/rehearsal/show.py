@@ -15,7 +15,7 @@ from pathlib import PurePath
 from launcher.contract import PASS_PREFIX
 from launcher.desk.columns import bar, table
 
-COST = re.compile(r"\bPass=(\d+) .*\bAvgCost=(\S+)")
+_COST = re.compile(r"\bPass=(\d+) .*\bAvgCost=(\S+)")
 ERROR = re.compile(r"\bPass=(\d+) .*\bRMSE=(\S+)")
 COLUMNS = 8  # more nodes than that, and a table shows their mean
 FILES = 5  # more in a directory of the output, and a tree shows their number
@@ -54,7 +54,7 @@ def last_word(stderr: str) -> LastWord | None:
 
 def costs(log: str) -> dict[int, float]:
     """Return the cost of each finished pass in a trainer's log; where one was run again, the later counts."""
-    return _by_pass(COST, log)
+    return _by_pass(_COST, log)
 
 
 def errors(log: str) -> dict[int, float]:
@@ -78,7 +78,7 @@ def constant_error(learned: Iterable[float], held_out: Sequence[float]) -> float
     return math.sqrt(_mean([(score - mean) ** 2 for score in held_out]))
 
 
-def progress(passes: int, log: str, seconds: float) -> str:
+def progress_text(passes: int, log: str, seconds: float) -> str:
     """Return a bar: passes done, of how many, the last one's RMSE or cost, the time so far."""
     name, found = ("RMSE", errors(log)) if errors(log) else ("cost", costs(log))
     done = max(found) + 1 if found else 0

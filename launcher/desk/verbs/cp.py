@@ -35,9 +35,9 @@ def run(given: Namespace, desk: Desk) -> int:
         )
     if up:
         here = Path.cwd()
-        source = paths.source(given.src, str(here))
+        source = paths.local_source(given.src, str(here))
         desk, (target,) = paths.located(desk, (given.dest,))
-        copy.upload(desk, here, source, paths.written(target))
+        copy.upload(desk, here, source, paths.writable(target))
     else:
         desk, (there,) = paths.located(desk, (given.src,))
         copy.download(desk, there, given.dest)

@@ -23,7 +23,7 @@ def arguments(parser: ArgumentParser) -> None:
 def run(given: Namespace, desk: Desk) -> int:
     """Delete the specified resource."""
     if given.what == "registry":
-        desk.terminal.note(registries.removed(desk.api, given.name))
+        desk.terminal.note(registries.registry_removed(desk.api, given.name))
         return 0
     if not given.name:
         raise Problem("delete job: expected the job's name; `paddlectl get jobs` lists the jobs")

@@ -14,9 +14,8 @@ from launcher.desk.jobs.job_state import KubePod
 from launcher.desk.jobs.lookup import JobGang
 from launcher.desk.session import Desk
 
-Json = dict[str, Any]
+_Json = dict[str, Any]
 
-STATUS_PORT = STATUS_PORT
 EXAMPLES = "  paddlectl describe my-job"
 
 
@@ -28,16 +27,16 @@ def arguments(parser: ArgumentParser) -> None:
 def run(given: Namespace, desk: Desk) -> int:
     """Show the job, its gang, its pods and what happened to them."""
     gang = lookup.found(desk.api, given.job)
-    pods = lookup.pods(desk.api, given.job)
-    desk.terminal.out(describe.job(gang, desk.api.namespace))
-    desk.terminal.out(describe.gang(_gang(desk, pods)))
-    desk.terminal.out(describe.pods(pods))
+    pods = lookup.gang_pods(desk.api, given.job)
+    desk.terminal.out(describe.job_page(gang, desk.api.namespace))
+    desk.terminal.out(describe.gang_page(_gang(desk, pods)))
+    desk.terminal.out(describe.pods_page(pods))
     desk.terminal.out(describe.failures(pods))
     desk.terminal.out(describe.events(_events(desk, gang, pods)))
     return 0
 
 
-def _gang(desk: Desk, pods: tuple[KubePod, ...]) -> Json:
+def _gang(desk: Desk, pods: tuple[KubePod, ...]) -> _Json:
     """Return what the gang's leader says, where the API server can ask it: a NetworkPolicy may keep it out."""
     firsts = [pod for pod in pods if pod.phase == "Running" and pod.begun and pod.rank == 0]
     for pod in sorted(firsts, key=lambda each: each.role):
@@ -51,7 +50,7 @@ def _gang(desk: Desk, pods: tuple[KubePod, ...]) -> Json:
     return {}
 
 
-def _events(desk: Desk, gang: JobGang, pods: tuple[KubePod, ...]) -> Iterator[Json]:
+def _events(desk: Desk, gang: JobGang, pods: tuple[KubePod, ...]) -> Iterator[_Json]:
     """Yield the events of the job's objects; those of pods that are gone by the beginning of their names."""
     names = {job.name for job in gang.jobs} | {pod.name for pod in pods}
     begins = tuple(f"{each.name}-" for each in gang.jobs)

@@ -13,7 +13,7 @@ from launcher.desk.doctor import checks
 from launcher.desk.doctor.checks import Finding
 from launcher.desk.errors import Problem, Refused
 from launcher.desk.jobs import lookup, submit
-from launcher.desk.jobs.registries import listed
+from launcher.desk.jobs.registries import registries_listed
 from launcher.desk.session import Desk
 from launcher.job import PaddleJob
 from launcher.kube import kinds
@@ -59,11 +59,11 @@ def _findings(desk: Desk, job: str) -> Iterator[Finding]:
     if not datacenter.volume:
         yield checks.no_volume(datacenter.name or "the kubeconfig's context")
     yield _looked("quota", lambda: checks.quota(api.listed("ResourceQuota")))
-    yield _looked("image", lambda: checks.registries(each.name for each in listed(api)))
-    yield _looked("shm", lambda: checks.shm(api.listed("Pod", f"{kinds.OURS},{JOB_LABEL}")))
+    yield _looked("image", lambda: checks.registries_finding(each.name for each in registries_listed(api)))
+    yield _looked("shm", lambda: checks.shm_finding(api.listed("Pod", f"{kinds.OURS},{JOB_LABEL}")))
     yield from probe.findings(desk)
     if job:
-        yield _looked("shards", lambda: probe.shards(desk, job))
+        yield _looked("shards", lambda: probe.shards_seen(desk, job))
 
 
 def _refused(api: Api) -> Iterator[tuple[str, str, str]]:
@@ -86,14 +86,14 @@ def _pods(api: Api, datacenter: Datacenter) -> Finding:
         job_name="doctor",
         entry_point="python train.py",
         runtime_image=datacenter.image or "none",
-        volumes=datacenters.volumes(datacenter),
+        volumes=datacenters.datacenter_volumes(datacenter),
         restricted=datacenters.restricted(datacenter),
     )
     try:
         submit.dry_pod(api, job.manifests()[0])
     except Problem as problem:
-        return checks.pods(str(problem), api.namespace)
-    return checks.pods("", api.namespace)
+        return checks.pods_finding(str(problem), api.namespace)
+    return checks.pods_finding("", api.namespace)
 
 
 def _claim(api: Api, name: str) -> Finding:

@@ -14,7 +14,7 @@ from launcher.desk.jobs.watch import changes
 from launcher.desk.session import Desk
 from launcher.kube import kinds
 
-Json = dict[str, Any]
+_Json = dict[str, Any]
 
 # By what is listed, and whether it is wide.
 HEADS = {
@@ -67,23 +67,23 @@ def run(given: Namespace, desk: Desk) -> int:
     return 0
 
 
-def leads(found: Iterator[Json]) -> Iterator[Json]:
+def leads(found: Iterator[_Json]) -> Iterator[_Json]:
     """Yield the Jobs that stand for a whole job."""
     return (each for each in found if SPEC_ANNOTATION in (each["metadata"].get("annotations") or {}))
 
 
 def _jobs(given: Namespace, desk: Desk) -> Iterator[str]:
     for number, found in enumerate(leads(desk.api.listed("Job", kinds.OURS))):
-        yield tables.job(number, job_state.job(found), wide=bool(given.o))
+        yield tables.job_row(number, job_state.kube_job(found), wide=bool(given.o))
 
 
 def _workers(given: Namespace, desk: Desk) -> Iterator[str]:
-    for pod in lookup.pods(desk.api, given.name):
+    for pod in lookup.gang_pods(desk.api, given.name):
         yield tables.worker(pod, wide=bool(given.o))
 
 
 def _registries(given: Namespace, desk: Desk) -> Iterator[str]:  # noqa: ARG001  # as its neighbours
-    for number, each in enumerate(registries.listed(desk.api)):
+    for number, each in enumerate(registries.registries_listed(desk.api)):
         yield tables.line((number, each.name, each.server, each.username))
 
 
@@ -97,7 +97,7 @@ def _quota(given: Namespace, desk: Desk) -> Iterator[str]:  # noqa: ARG001  # as
 def _whole(given: Namespace, desk: Desk) -> int:
     """Print what the API has."""
     selector = kinds.of_job(given.name) if given.what == "workers" else kinds.OURS
-    ways: dict[str, Callable[[], Iterator[Json]]] = {
+    ways: dict[str, Callable[[], Iterator[_Json]]] = {
         "jobs": lambda: leads(desk.api.listed("Job", selector)),
         "workers": lambda: desk.api.listed("Pod", selector),
         "registry": lambda: _names_of_registries(desk),
@@ -114,8 +114,8 @@ def _whole(given: Namespace, desk: Desk) -> int:
     return 0
 
 
-def _names_of_registries(desk: Desk) -> Iterator[Json]:
-    for each in registries.listed(desk.api):
+def _names_of_registries(desk: Desk) -> Iterator[_Json]:
+    for each in registries.registries_listed(desk.api):
         yield {"name": each.name, "server": each.server, "username": each.username}
 
 
@@ -128,9 +128,12 @@ def _watch(given: Namespace, desk: Desk) -> int:
     shown: set[str] = set()
     for objects in changes(desk.api, kind, selector, every=45, tell=desk.terminal.note):
         if workers:
-            rows = [tables.worker(pod, wide=wide) for pod in job_state.in_order(map(job_state.pod, objects))]
+            rows = [tables.worker(pod, wide=wide) for pod in job_state.in_order(map(job_state.kube_pod, objects))]
         else:
-            rows = [tables.job(at, job_state.job(each), wide=wide) for at, each in enumerate(leads(iter(objects)))]
+            rows = [
+                tables.job_row(at, job_state.kube_job(each), wide=wide)
+                for at, each in enumerate(leads(iter(objects)))
+            ]
         for row in rows:
             if row not in shown:
                 desk.terminal.out(row)

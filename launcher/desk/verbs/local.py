@@ -18,7 +18,7 @@ from launcher.job import PaddleJob, Volume
 if TYPE_CHECKING:
     from launcher.desk.rehearsal.local import RehearsalPlace
 
-MOST = 100
+_MOST = 100
 EXAMPLES = """\
   paddlectl local -jobname my-job -parallelism 3 -entry "python train.py" my-package
   paddlectl local -topology trainer_config.py -passes 2 my-package      with the `paddle` that is on PATH
@@ -32,7 +32,7 @@ def arguments(parser: ArgumentParser) -> None:
     """Add submit's flags, and where it is all to be."""
     flag(parser, "jobname", "name", default=JOB, metavar="NAME", help=f"lower-case letters, digits and - ({JOB})")
     submit.of_a_job(parser)
-    flag(parser, "pods", type=whole(1, MOST), default=None, metavar="N", help="as -parallelism (the demo's: 3)")
+    flag(parser, "pods", type=whole(1, _MOST), default=None, metavar="N", help="as -parallelism (the demo's: 3)")
     flag(
         parser,
         "port",
@@ -54,7 +54,7 @@ def run(given: Namespace, desk: Desk) -> int:
     if not (given.entry or given.topology or given.package):
         demo = local.demo(Path.cwd(), stand_in=given.stand_in)
         return local.rehearse(demo, _place(given, "demo", JOB, given.pods or 3), passes=given.passes)
-    job = described(given)
+    job = _described(given)
     mine = example.submitted(job, Path(job.trainer_package_path))
     workspace.check_example(mine)
     if given.pservers not in (1, job.trainers):
@@ -64,7 +64,7 @@ def run(given: Namespace, desk: Desk) -> int:
     return local.rehearse(lambda _: mine, _place(given, job.job_name, job.job_name, job.trainers), passes=None)
 
 
-def described(given: Namespace) -> PaddleJob:
+def _described(given: Namespace) -> PaddleJob:
     """Return the job that the flags describe; flags without use here, such as the image, are checked as well."""
     package = Path(given.package or ".").resolve()
     if given.package.startswith("/pfs/") and not package.is_dir():

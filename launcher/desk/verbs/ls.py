@@ -28,7 +28,7 @@ def run(given: Namespace, desk: Desk) -> int:
     desk, found = paths.located(desk, given.path or [home])
     from launcher.desk.files import list
 
-    for place, rows in list.listed(desk, found):
+    for place, rows in list.files_listed(desk, found):
         if len(found) > 1:
             desk.terminal.out(f"{shown(place.told)}:\n")
         for row in rows:

@@ -18,7 +18,7 @@ def arguments(parser: ArgumentParser) -> None:
 def run(given: Namespace, desk: Desk) -> int:
     """Make directories."""
     desk, found = paths.located(desk, given.path)
-    wanted = [paths.written(each) for each in found]
+    wanted = [paths.writable(each) for each in found]
     from launcher.desk.files import list
 
     list.made(desk, wanted)

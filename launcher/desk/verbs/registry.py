@@ -30,7 +30,7 @@ def arguments(parser: ArgumentParser) -> None:
 def run(given: Namespace, desk: Desk) -> int:
     """Make a pull secret, or renew it."""
     made = registries.Registry(name=given.name, server=given.server, username=given.username)
-    registries.check(made)
+    registries.check_registry(made)
     if given.password is not None:
         desk.terminal.note(
             "a password on the command line can be seen by others on this machine: without it paddlectl asks for it"

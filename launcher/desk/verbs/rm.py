@@ -23,7 +23,7 @@ def arguments(parser: ArgumentParser) -> None:
 def run(given: Namespace, desk: Desk) -> int:
     """Remove files."""
     desk, found = paths.located(desk, given.path)
-    wanted = [paths.written(each) for each in found]
+    wanted = [paths.writable(each) for each in found]
     for each in wanted:
         if not each.path:
             raise Problem(
@@ -31,5 +31,5 @@ def run(given: Namespace, desk: Desk) -> int:
             )
     from launcher.desk.files import list
 
-    list.removed(desk, wanted, all_of_it=given.r)
+    list.files_removed(desk, wanted, all_of_it=given.r)
     return 0

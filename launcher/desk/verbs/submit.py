@@ -53,15 +53,17 @@ def of_a_job(parser: ArgumentParser) -> None:
 
 def run(given: Namespace, desk: Desk) -> int:
     """Submit a job."""
-    job, local = described(given, desk.datacenter, desk.flags.namespace)
+    job, local = job_described(given, desk.datacenter, desk.flags.namespace)
     if given.dry_run:
         desk.terminal.out(_dry(job, desk, replace=given.replace))
         return 0
-    manifests = submit.checked(job, desk, replace=given.replace)  # first: a job that is refused leaves no package
+    manifests = submit.checked_manifests(
+        job, desk, replace=given.replace
+    )  # first: a job that is refused leaves no package
     if local:
         home = f"/pfs/{desk.datacenter.name}/home/{desk.datacenter.username}"
         _upload(desk, local, f"{home}/jobs/{job.job_name}/package")
-    done = submit.send(job, manifests, desk, replace=given.replace)
+    done = submit.send_job(job, manifests, desk, replace=given.replace)
     name = done["name"]
     desk.terminal.note(
         f"job {name} is submitted to {done['namespace']}: {job.trainers} trainers, {job.pservers} pservers; "
@@ -81,17 +83,17 @@ def _upload(desk: Desk, directory: Path, target: str) -> None:
     from launcher.desk.files import copy
 
     desk, (place,) = paths.located(desk, (target,))
-    copy.upload(desk, directory, ("", ""), paths.written(place))
+    copy.upload(desk, directory, ("", ""), paths.writable(place))
 
 
-def described(given: Namespace, datacenter: Datacenter, namespace: str) -> tuple[PaddleJob, Path | None]:
+def job_described(given: Namespace, datacenter: Datacenter, namespace: str) -> tuple[PaddleJob, Path | None]:
     """Return the job that the flags describe, and the directory of this machine that is its package, if it is one."""
     image = given.image or datacenter.image
     if not image:
         raise Problem(
             "-image is not given: expected the runtime image, or `image:` in the datacenter's configuration"
         )
-    there = datacenters.volumes(datacenter)
+    there = datacenters.datacenter_volumes(datacenter)
     package, local = _package(given.package, there=bool(there))
     job = PaddleJob(
         job_name=given.jobname,

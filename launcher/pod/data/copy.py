@@ -24,7 +24,7 @@ from launcher.pod.data.links import Link
 from launcher.pod.data.survey import Census, read_link, refuse_leaving, survey
 from launcher.pod.log import Tell
 from launcher.pod.outcome import ShardError
-from launcher.safefs.dirs import Dir, directory, inside
+from launcher.safefs.dirs import Dir, directory, directory_inside
 from launcher.safefs.overlay import Found, Kind, all_inside, laid_over
 from launcher.safefs.parallel import Workers, threads_for
 from launcher.safefs.refusals import Refusal, naming
@@ -32,13 +32,13 @@ from launcher.text import shown
 
 Works = Generator[Callable[[], None] | ExitStack]
 
-FLYING = 512  # files that are begun: the others go on while one of them is large
-STAYS = "expected it to stay while it is copied: run the job again when no program changes it"
+_FLYING = 512  # files that are begun: the others go on while one of them is large
+_STAYS = "expected it to stay while it is copied: run the job again when no program changes it"
 REFUSAL = Refusal(
     error=ShardError,
     advice={
-        errno.ENOENT: STAYS,
-        errno.ESTALE: STAYS,
+        errno.ENOENT: _STAYS,
+        errno.ESTALE: _STAYS,
         errno.EROFS: "expected a place that this pod may write to: mount a volume there, or set LAUNCHER_WORKDIR",
     },
 )
@@ -60,7 +60,7 @@ class Copier:
         What a manifest lists is held against it.
         """
         threads = self.threads or max(threads_for(each.fd) for each in dirs)
-        with Workers(threads, flying=FLYING, borrowing=True) as workers:
+        with Workers(threads, flying=_FLYING, borrowing=True) as workers:
             return self._assemble(dirs, into, listed or {}, workers)
 
     def _assemble(self, dirs: Sequence[Dir], into: Path, listed: Mapping[str, Entry], workers: Workers) -> Census:
@@ -139,7 +139,7 @@ class _Copy:
             if not again:
                 os.mkdir(found.name, 0o700, dir_fd=into.fd)
         with ExitStack() as stack:
-            target = stack.enter_context(inside(into, found.name))
+            target = stack.enter_context(directory_inside(into, found.name))
             dirs = stack.enter_context(all_inside(found))
             try:
                 yield from self.tree(dirs, target, f"{above}{found.name}/")

@@ -18,8 +18,10 @@ from launcher.safefs.dirs import Dir, opened
 from launcher.safefs.overlay import Found
 from launcher.safefs.refusals import naming
 
-NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-BLOCK = 256 << 10  # still in the cache when the thread beside hashes it: twice as fast as 1 MiB with a busy neighbour
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+_BLOCK = (
+    256 << 10
+)  # still in the cache when the thread beside hashes it: twice as fast as 1 MiB with a busy neighbour
 RING = 8
 UNFINISHED = 0o200  # the mode of a file on its way: a whole one can be read
 CHANGES = (
@@ -38,7 +40,7 @@ class Ring:
 
     def __init__(self, beside: ThreadPoolExecutor | None) -> None:
         self._beside = beside
-        self._blocks = [bytearray(BLOCK) for _ in range(RING if beside else 1)]
+        self._blocks = [bytearray(_BLOCK) for _ in range(RING if beside else 1)]
         self._busy: dict[int, Future[None]] = {}
         self._turn = 0
 
@@ -110,7 +112,7 @@ class FileCopier:
         with opened(found.at, found.name) as source:
             before, name = os.fstat(source), found.at.naming(found.name)
             digest = hashlib.sha256() if entry else None
-            with opened(into, found.name, NEW, mode=UNFINISHED) as target:
+            with opened(into, found.name, _NEW, mode=UNFINISHED) as target:
                 copied = self._content(source, name, target, before.st_size, digest)
                 whole = copied == before.st_size and _signs(before) == _signs(_facts(source, name))
                 wrong = "" if whole else CHANGES
@@ -134,7 +136,7 @@ class FileCopier:
                     break
                 data = memoryview(block)[:count]
                 if digest:
-                    ring.hash(data, digest.update, alone=size <= BLOCK)
+                    ring.hash(data, digest.update, alone=size <= _BLOCK)
                 _write(target, data)
                 copied += count
                 self.count(count)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from launcher.contract import MANIFEST
-from launcher.dataset.manifest import LIMIT, Entry, Manifest, parse
+from launcher.dataset.manifest import MANIFEST_LIMIT, Entry, Manifest, parse_manifest
 from launcher.dataset.problem import DatasetError
 from launcher.pod.outcome import ShardError
 from launcher.safefs.dirs import Dir, format_of, opened
@@ -31,10 +31,10 @@ def _manifest(job: Dir) -> Manifest | None:
     if not format_of(job, MANIFEST):
         return None
     with opened(job, MANIFEST) as file:
-        text = read_at_most(file, LIMIT + 1)
+        text = read_at_most(file, MANIFEST_LIMIT + 1)
     try:
-        if len(text) > LIMIT:
-            raise DatasetError(f"more than {LIMIT} bytes")
-        return parse(text)
+        if len(text) > MANIFEST_LIMIT:
+            raise DatasetError(f"more than {MANIFEST_LIMIT} bytes")
+        return parse_manifest(text)
     except DatasetError as error:
         raise ShardError(f"{job.path}/{MANIFEST}: {error}; expected the manifest of a split; move it away") from None

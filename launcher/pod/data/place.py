@@ -26,7 +26,7 @@ from launcher.text import shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class StagingPlace:
     """A working directory and its `data`."""
 
     workdir: Path

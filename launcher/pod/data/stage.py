@@ -21,13 +21,13 @@ from launcher.pod.data.copy import REFUSAL, Copier
 from launcher.pod.data.file import Read
 from launcher.pod.data.layout import NUMBER, find_shard
 from launcher.pod.data.manifest import listed_in
-from launcher.pod.data.place import Place
+from launcher.pod.data.place import StagingPlace
 from launcher.pod.data.survey import refuse_same_names
 from launcher.pod.log import Tell
 from launcher.pod.outcome import ShardError
 from launcher.pod.peers.roster import Roster
 from launcher.pod.settings.nouns import Role, Settings
-from launcher.safefs.dirs import Dir, directory, format_of, inside, names
+from launcher.safefs.dirs import Dir, directory, directory_inside, format_of, names
 
 WORKDIR = "expected the working directory to be there: create it in the image, or set LAUNCHER_WORKDIR"
 
@@ -60,7 +60,7 @@ def stage(
         return Shard()
     begun = clock()
     copier = Copier(tell=tell, every=every, clock=clock, read=read, threads=settings.stage_threads)
-    place = Place(workdir=Path(settings.workdir), copier=copier, rename=rename, remove=remove)
+    place = StagingPlace(workdir=Path(settings.workdir), copier=copier, rename=rename, remove=remove)
     with ExitStack() as stack:
         work = stack.enter_context(directory(place.workdir, REFUSAL, trusted=True, where_absent=WORKDIR))
         job = _job(settings, stack)
@@ -79,7 +79,7 @@ def stage(
     return done
 
 
-def _stage_files(place: Place, config: tuple[Dir, ...]) -> None:
+def _stage_files(place: StagingPlace, config: tuple[Dir, ...]) -> None:
     staged = place.staging("files", config[0].path)
     place.copier.assemble([_seen(each) for each in config], staged)
     place.merge(staged)
@@ -93,7 +93,7 @@ def _seen(config: Dir) -> Dir:
 
 
 def _stage_data(
-    place: Place, work: Dir, own: tuple[Dir, ...], shards: tuple[Dir, ...], listed: Mapping[str, Entry]
+    place: StagingPlace, work: Dir, own: tuple[Dir, ...], shards: tuple[Dir, ...], listed: Mapping[str, Entry]
 ) -> Shard:
     sources = (*own, *shards)
     if not sources:
@@ -103,7 +103,7 @@ def _stage_data(
     place.take_back(staged)
     with ExitStack() as stack:
         if under:
-            below = stack.enter_context(inside(work, under.name))
+            below = stack.enter_context(directory_inside(work, under.name))
             sources = (below, *sources)
         census = place.copier.assemble(sources, staged, listed)
     place.put(staged)
@@ -120,7 +120,7 @@ def _job(settings: Settings, stack: ExitStack) -> Dir | None:
     volume = stack.enter_context(directory(Path(settings.job_path), REFUSAL, where_absent=advice))
     if not format_of(volume, settings.job):
         return None
-    return stack.enter_context(inside(volume, settings.job))
+    return stack.enter_context(directory_inside(volume, settings.job))
 
 
 def _config(settings: Settings, job: Dir | None, stack: ExitStack) -> tuple[Dir, ...]:
@@ -135,7 +135,7 @@ def _config(settings: Settings, job: Dir | None, stack: ExitStack) -> tuple[Dir,
         raise ShardError(f"{settings.job_dir} does not exist: expected the job's directory, with its files in it")
     found = job
     for part in settings.config_dir.parts:
-        found = stack.enter_context(inside(found, part, advice))
+        found = stack.enter_context(directory_inside(found, part, advice))
     return _with_payload(found, stack)
 
 
@@ -150,14 +150,14 @@ def _with_payload(config: Dir, stack: ExitStack) -> tuple[Dir, ...]:
         day = os.readlink(PAYLOAD, dir_fd=config.fd)
     if day not in names(config) or not stat.S_ISDIR(format_of(config, day)):
         return (config,)
-    payload = stack.enter_context(inside(config, day))
+    payload = stack.enter_context(directory_inside(config, day))
     return replace(config, without=frozenset(names(payload))), payload
 
 
 def _data_of(config: tuple[Dir, ...], stack: ExitStack) -> Iterator[Dir]:
     for each in config:
         if stat.S_ISDIR(format_of(each, DATA)):
-            yield stack.enter_context(inside(each, DATA))
+            yield stack.enter_context(directory_inside(each, DATA))
 
 
 def _looked_in(settings: Settings, rank: int) -> list[str]:
@@ -182,8 +182,8 @@ def _shards(
     )
     found = []
     for first, second in ways:
-        parent = stack.enter_context(inside(job, first))
-        found.append(stack.enter_context(inside(parent, second)))
+        parent = stack.enter_context(directory_inside(job, first))
+        found.append(stack.enter_context(directory_inside(parent, second)))
     if not found:
         return (), {}
     refuse_same_names(found)
@@ -199,12 +199,12 @@ def _numbers(parent: Dir) -> tuple[str, ...]:
 def _has_data(job: Dir, name: str) -> bool:
     if format_of(job, name) == stat.S_IFLNK:
         return True
-    with inside(job, name) as rank:
+    with directory_inside(job, name) as rank:
         return format_of(rank, DATA) in (stat.S_IFDIR, stat.S_IFLNK)
 
 
 def _numbers_in_data(job: Dir) -> tuple[str, ...]:
     if not format_of(job, DATA):
         return ()
-    with inside(job, DATA) as data:
+    with directory_inside(job, DATA) as data:
         return _numbers(data)

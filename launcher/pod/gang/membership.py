@@ -14,7 +14,7 @@ from typing import Self, TypeVar
 
 from launcher.pod.gang.node import GangNode
 from launcher.pod.gang.protocol import lease
-from launcher.pod.gang.protocol.follower import Orders, Run
+from launcher.pod.gang.protocol.follower import MayRun, Orders
 from launcher.pod.gang.protocol.messages import Generation, Marks
 from launcher.pod.gang.protocol.state import ChildrenState
 from launcher.pod.gang.status.metrics import Facts
@@ -27,12 +27,12 @@ from launcher.pod.programs.plan import Resume
 from launcher.pod.programs.policy import Cause, Instructions, soonest
 from launcher.pod.settings.nouns import Role, Settings
 
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
-RUNS = {
-    Run.NOTHING: frozenset[Role](),
-    Run.PSERVERS: frozenset({Role.PSERVER}),
-    Run.ALL: frozenset({Role.PSERVER, Role.TRAINER}),
+_RUNS = {
+    MayRun.NOTHING: frozenset[Role](),
+    MayRun.PSERVERS: frozenset({Role.PSERVER}),
+    MayRun.ALL: frozenset({Role.PSERVER, Role.TRAINER}),
 }
 # The last words: as long as it takes the others to have read them, at most.
 LINGER = 0.5
@@ -132,7 +132,7 @@ class Membership:
         orders = self._node.look()
         if self._end is None or (orders.kill and self._end.grace):
             self._end = self._ending(orders)
-        self.instructions = replace(self.instructions, run=RUNS[orders.run], cause=self._end, until=orders.until)
+        self.instructions = replace(self.instructions, run=_RUNS[orders.run], cause=self._end, until=orders.until)
         return self.instructions
 
     def settle(self, cause: Cause) -> Outcome | None:
@@ -183,14 +183,14 @@ class Membership:
         found = self._peer_watch.latest
         return not isinstance(found, Roster) or found.digest != self._member.order.digest
 
-    def _errand(self, doing: str, work: Callable[[], Result]) -> Result:
+    def _errand(self, doing: str, work: Callable[[], _Result]) -> _Result:
         return self._telling_a_stop(lambda: self._inbox.errand(doing, work, look=lambda: self._idle().until))
 
     def _pause(self, doing: str, until: float | None) -> None:
         until = soonest(until, self._idle().until)
         self._telling_a_stop(lambda: self._inbox.wait(doing, until))
 
-    def _telling_a_stop(self, waiting: Callable[[], Result]) -> Result:
+    def _telling_a_stop(self, waiting: Callable[[], _Result]) -> _Result:
         try:
             return waiting()
         except Stopped:

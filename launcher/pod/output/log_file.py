@@ -17,7 +17,7 @@ from launcher.safefs.refusals import naming
 
 RETRY = 5.0
 GLANCE = 1.0
-PIECE = 256 * 1024  # at once, so that a slow volume is seen to move
+_PIECE = 256 * 1024  # at once, so that a slow volume is seen to move
 
 
 class LogFile:
@@ -45,7 +45,7 @@ class LogFile:
         try:
             self._open_if_needed(now)
             with self._naming:
-                written = os.write(self._descriptor, block[:PIECE])
+                written = os.write(self._descriptor, block[:_PIECE])
         except OSError as error:
             self._close()
             self._again = now + self._retry

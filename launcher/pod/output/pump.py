@@ -20,15 +20,15 @@ from launcher.pod.output.lines import Lines
 
 PIPE = 1024 * 1024
 FIRST_READ = 64 * 1024
-TAIL = 3000
+_TAIL = 3000
 
-Put = Callable[[bytes], None]
+_Put = Callable[[bytes], None]
 
 
 class Pump:
     """One child's pipe, and the thread that empties it."""
 
-    def __init__(self, name: str, *, log: Put | None, out: Put, lines: Lines | None) -> None:
+    def __init__(self, name: str, *, log: _Put | None, out: _Put, lines: Lines | None) -> None:
         """Make the pipe; `log` and `out` are fed as it comes, `out` in whole lines where `lines` are given."""
         self.name = name
         self.tail = b""
@@ -98,7 +98,7 @@ class Pump:
                 self._pass_on(block)
 
     def _pass_on(self, block: bytes) -> None:
-        self.tail = (self.tail + block[-TAIL:])[-TAIL:]
+        self.tail = (self.tail + block[-_TAIL:])[-_TAIL:]
         self.total += len(block)
         if self._log:
             self._log(block)

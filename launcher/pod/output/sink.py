@@ -12,12 +12,12 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-LIMIT = 4 * 1024 * 1024
-PATIENCE = 1.0
-COST = 128  # what a queued block costs beside its bytes: a million of one byte each must not pass for one megabyte
+_LIMIT = 4 * 1024 * 1024
+_PATIENCE = 1.0
+_COST = 128  # what a queued block costs beside its bytes: a million of one byte each must not pass for one megabyte
 
 
-class Place(Protocol):
+class _Place(Protocol):
     """Where a sink's blocks go; only the sink's own thread writes, and may wait there for ever."""
 
     def write(self, block: memoryview) -> int:
@@ -36,7 +36,7 @@ class Place(Protocol):
 class Sink:
     """A bounded queue of blocks, and the thread that writes them to their place."""
 
-    def __init__(self, place: Place, *, name: str, limit: int = LIMIT, patience: float = PATIENCE) -> None:
+    def __init__(self, place: _Place, *, name: str, limit: int = _LIMIT, patience: float = _PATIENCE) -> None:
         self._place = place
         self._limit = limit
         self._patience = patience
@@ -83,7 +83,7 @@ class Sink:
         return self.flush(until)
 
     def _has_room(self, size: int) -> bool:
-        return not self._held or self._held + size + COST <= self._limit
+        return not self._held or self._held + size + _COST <= self._limit
 
     def _in_gap(self) -> bool:
         return bool(self._untold) and self._taken == self._still_at
@@ -118,14 +118,14 @@ class Sink:
     def _append(self, block: bytes | None) -> None:
         self._queue.append(block)
         if block:
-            self._held += len(block) + COST
+            self._held += len(block) + _COST
             self._mid_line = not block.endswith(b"\n")
         self._changed.notify_all()
 
     def _drain(self) -> None:
         while (block := self._next()) is not None:
             self._write(block)
-            self._done(len(block) + COST if block else 0)
+            self._done(len(block) + _COST if block else 0)
         self._place.close()
         self._done(0)
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 
 # A pipe that can be written to takes this much at once, and a writer of more waits for all of it: so it shows that
 # a slow reader moves.
-PIECE = select.PIPE_BUF
+_PIECE = select.PIPE_BUF
 
 
 class Stream:
@@ -43,11 +43,11 @@ class Stream:
 
     def _at_once(self, size: int) -> int:
         """Return how much can be written without waiting for more than a page to be read."""
-        if size <= PIECE or self._file:
+        if size <= _PIECE or self._file:
             return size
         if self._pipe and not _unread(self._descriptor):
             return fcntl.fcntl(self._descriptor, fcntl.F_GETPIPE_SZ)
-        return PIECE
+        return _PIECE
 
     def stands_still(self) -> None:
         """Say nothing here: the reader of this output does not read."""

@@ -15,32 +15,32 @@ Resolve = Callable[..., list[tuple[Any, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Resolved:
     """What a name led to: addresses, or the reason why to none."""
 
     addresses: tuple[str, ...] = ()
     why: str = ""
 
 
-def lookups(names: tuple[str, ...], resolve: Resolve, over: threading.Event) -> Iterator[tuple[str, Answer]]:
+def lookups(names: tuple[str, ...], resolve: Resolve, over: threading.Event) -> Iterator[tuple[str, Resolved]]:
     """Yield what each name leads to, until it is over."""
     for name in names:
         if not over.is_set():
             yield name, _lookup(name, resolve)
 
 
-def _lookup(name: str, resolve: Resolve) -> Answer:
+def _lookup(name: str, resolve: Resolve) -> Resolved:
     """Return a name's addresses of one family: IPv4 where there is any, so that every pod takes the same."""
     try:
         answers = resolve(name, None, type=socket.SOCK_STREAM)
     except UnicodeError as error:
         raise SettingsError([f"{name!r}: expected a host name, of parts of 1 to 63 characters"]) from error
     except OSError as error:
-        return Answer(why=f"{name} does not resolve ({error.strerror or error})")
+        return Resolved(why=f"{name} does not resolve ({error.strerror or error})")
     families = {answer[0] for answer in answers}
     family = socket.AF_INET if socket.AF_INET in families else socket.AF_INET6
-    found = {plain(answer[4][0]) for answer in answers if answer[0] == family}
-    return Answer(addresses=tuple(sorted(filter(None, found))), why=f"{name} has no address")
+    found = {plain_address(answer[4][0]) for answer in answers if answer[0] == family}
+    return Resolved(addresses=tuple(sorted(filter(None, found))), why=f"{name} has no address")
 
 
 def local() -> frozenset[str]:
@@ -48,10 +48,10 @@ def local() -> frozenset[str]:
     import psutil  # 25 ms, which a pod that was told its POD_IP does not need
 
     found = (each.address for interface in psutil.net_if_addrs().values() for each in interface)
-    return frozenset(filter(None, map(plain, found)))
+    return frozenset(filter(None, map(plain_address, found)))
 
 
-def plain(address: str) -> str:
+def plain_address(address: str) -> str:
     """Return an IP address in its shortest form without a scope; nothing where it is no IP address."""
     try:
         return str(ipaddress.ip_address(address.partition("%")[0]))

@@ -10,20 +10,20 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from launcher.pod.log import Tell
-from launcher.pod.peers.addresses import Answer, Resolve, local, lookups
-from launcher.pod.peers.gather import Found, Rosters, gather
+from launcher.pod.peers.addresses import Resolve, Resolved, local, lookups
+from launcher.pod.peers.gather import FoundPods, Rosters, gather
 from launcher.pod.peers.roster import Peer, Roster, Waiting, ordered
 from launcher.pod.settings.nouns import Role, Settings
 
 EVERY = 1.0
-SHOWN = 5  # of many that are missing
+_SHOWN = 5  # of many that are missing
 
 # Finds this pod among the peers of its role.
 Own = Callable[[Role, tuple[Peer, ...]], Peer | Waiting]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class PeerNames:
     """Where one role's peers are: one name for all of them, or one for each, by index or in no order."""
 
     names: tuple[str, ...]
@@ -39,7 +39,7 @@ class Place:
 
 
 def by_name(
-    places: Mapping[Role, Place],
+    places: Mapping[Role, PeerNames],
     settings: Settings,
     tell: Tell,
     seeking: threading.Event,
@@ -52,10 +52,10 @@ def by_name(
 ) -> Rosters:
     """Yield the roster, or Waiting, at each change of the addresses; the first lookup waits `early` seconds."""
 
-    def settled(found: Mapping[str, Answer]) -> Found:
+    def settled(found: Mapping[str, Resolved]) -> FoundPods:
         return replace(_settle(places, found, settings.role, own), key=told_key(settings))
 
-    def look(over: threading.Event, _trouble: object) -> Iterator[Found]:
+    def look(over: threading.Event, _trouble: object) -> Iterator[FoundPods]:
         over.wait(early)
         return _look(places, settled, partial(lookups, resolve=resolve, over=over), over, seeking, every)
 
@@ -84,15 +84,15 @@ def mine(told: str, here: Callable[[], frozenset[str]] = local) -> Callable[[str
 
 
 def _look(
-    places: Mapping[Role, Place],
-    settled: Callable[[Mapping[str, Answer]], Found],
-    asked: Callable[[tuple[str, ...]], Iterable[tuple[str, Answer]]],
+    places: Mapping[Role, PeerNames],
+    settled: Callable[[Mapping[str, Resolved]], FoundPods],
+    asked: Callable[[tuple[str, ...]], Iterable[tuple[str, Resolved]]],
     over: threading.Event,
     seeking: threading.Event,
     every: float,
-) -> Iterator[Found]:
+) -> Iterator[FoundPods]:
     names = tuple(dict.fromkeys(name for place in places.values() for name in place.names))
-    answers: dict[str, Answer] = {}
+    answers: dict[str, Resolved] = {}
     due, met = names, False
     while True:
         answers.update(asked(due))
@@ -111,17 +111,17 @@ def _look(
         due = names if met and seeking.is_set() else _missing(places, answers) or names
 
 
-def _missing(places: Mapping[Role, Place], found: Mapping[str, Answer]) -> tuple[str, ...]:
+def _missing(places: Mapping[Role, PeerNames], found: Mapping[str, Resolved]) -> tuple[str, ...]:
     wanted = ((name, place.each) for place in places.values() for name in place.names)
     return tuple(dict.fromkeys(name for name, each in wanted if len(found[name].addresses) != each))
 
 
 def _settle(
-    places: Mapping[Role, Place],
-    found: Mapping[str, Answer],
+    places: Mapping[Role, PeerNames],
+    found: Mapping[str, Resolved],
     role: Role,
     own: Own,
-) -> Found:
+) -> FoundPods:
     reasons = [why for place in places.values() if (why := _why(place, found))]
     dealt = {key: ordered(_peers(place, found)) for key, place in places.items()}
     running = tuple(sorted({("Running", peer.address) for peers in dealt.values() for peer in peers}))
@@ -136,7 +136,7 @@ def _settle(
     return Roster(pservers=every[0], trainers=every[-1], me=me, role=role)
 
 
-def _peers(place: Place, found: Mapping[str, Answer]) -> list[Peer]:
+def _peers(place: PeerNames, found: Mapping[str, Resolved]) -> list[Peer]:
     return [
         Peer(address=address, name=name if place.apart else "", index=index if place.indexed else None)
         for index, name in enumerate(place.names)
@@ -144,16 +144,16 @@ def _peers(place: Place, found: Mapping[str, Answer]) -> list[Peer]:
     ]
 
 
-def _why(place: Place, found: Mapping[str, Answer]) -> str:
+def _why(place: PeerNames, found: Mapping[str, Resolved]) -> str:
     lacking = [_lack(name, place, found[name]) for name in place.names if len(found[name].addresses) != place.each]
     if not lacking or not place.apart:
         return "".join(lacking)
-    more = [f"and {len(lacking) - SHOWN} more"] if len(lacking) > SHOWN else []
+    more = [f"and {len(lacking) - _SHOWN} more"] if len(lacking) > _SHOWN else []
     there = f"{place.expected - len(lacking)} of {place.expected} peers by {place.counted_by} have an address"
-    return f"{there}: " + "; ".join(lacking[:SHOWN] + more)
+    return f"{there}: " + "; ".join(lacking[:_SHOWN] + more)
 
 
-def _lack(name: str, place: Place, found: Answer) -> str:
+def _lack(name: str, place: PeerNames, found: Resolved) -> str:
     count, wanted = (
         len(found.addresses),
         f"{place.each} expected" + ("" if place.apart else f" by {place.counted_by}"),
@@ -174,4 +174,4 @@ def _shared(peers: tuple[Peer, ...]) -> str:
 
 
 def _shown(names: tuple[str, ...]) -> str:
-    return ",".join(names[:SHOWN]) + (",..." if len(names) > SHOWN else "")
+    return ",".join(names[:_SHOWN]) + (",..." if len(names) > _SHOWN else "")

@@ -16,20 +16,20 @@ from launcher.contract import NAME, NODES_LABEL, PSERVERS_LABEL, TRAINERS_LABEL
 from launcher.kube import kinds, pod_json, rbac
 from launcher.kube.account import DIRECTORY, Account
 from launcher.kube.pod_json import Seen
-from launcher.kube.refusals import KubeError, Refused, Unreachable, Unusable
+from launcher.kube.refusals import ApiRefused, ApiUnreachable, KubeError, Unusable
 from launcher.kube.transport import Transport
-from launcher.kube.watch import Patience, Watch
+from launcher.kube.watch import Watch, WatchPatience
 from launcher.pod.log import Tell
 from launcher.pod.outcome import ApiError, Revoked, SettingsError
 from launcher.pod.peers.addresses import local
-from launcher.pod.peers.gather import Found, Rosters, gather
+from launcher.pod.peers.gather import FoundPods, Rosters, gather
 from launcher.pod.peers.pod_state import Group
 from launcher.pod.peers.roster import own_pod, settle
 from launcher.pod.peers.sources import Source
 from launcher.pod.settings.nouns import Role, Settings
 
 # Nothing in such a request can get better by itself.
-HOPELESS = frozenset({400, 403, 405, 406, 415, 422})
+_HOPELESS = frozenset({400, 403, 405, 406, 415, 422})
 
 # Half of each wait is fixed and half is luck: 0.1 to 0.2 s at first, 5 to 10 s at last. So many pods that lose
 # the API together come back apart, and a server that fails at once is asked 8 times in 20 s, not 50,000.
@@ -83,13 +83,13 @@ class PodApi:
         )
 
         def heed(error: BaseException, _attempt: int) -> None:
-            if isinstance(error, Refused) and error.status == 401:
+            if isinstance(error, ApiRefused) and error.status == 401:
                 with suppress(Unusable):  # the next request meets it again, and says so
                     self.account.reload()
             trouble(str(error))
 
         with self._as_api_errors():
-            yield from watch.changes(Patience(passes=_passes, heed=heed, wait=BACK_OFF, stop=stop))
+            yield from watch.changes(WatchPatience(passes=_passes, heed=heed, wait=BACK_OFF, stop=stop))
 
     def check_label(self, group: Group, own: str) -> None:
         """Refuse to wait for the pods of another job than this pod's own."""
@@ -109,11 +109,11 @@ class PodApi:
         """Turn the API's errors into those with the pod's exit code."""
         try:
             yield
-        except Refused as refused:
+        except ApiRefused as refused:
             if refused.status != 403:
                 raise ApiError(str(refused)) from refused
             kind = Revoked if refused.before else ApiError
-            raise kind(rbac.missing(refused.message, self.namespace)) from refused
+            raise kind(rbac.missing_right(refused.message, self.namespace)) from refused
         except KubeError as error:
             raise ApiError(str(error)) from error
 
@@ -138,7 +138,7 @@ def rosters(
     for group in groups.values():
         tell("peers_wanted", selector=group.selector, desired=group.expected)
 
-    def fold(seen: Mapping[str, tuple[Seen, ...]], before: str) -> Found:
+    def fold(seen: Mapping[str, tuple[Seen, ...]], before: str) -> FoundPods:
         every = {role: seen[role] for role in groups}
         me = own_pod(every[settings.role], name, mine)
         return settle(groups, every, me, settings.role, settings.job_uid, before)
@@ -190,5 +190,5 @@ def _namespace(account: Account) -> str:
 
 def _passes(error: BaseException) -> bool:
     """Return whether trying again may help, also with a token: the kubelet takes a minute to renew it."""
-    refused = isinstance(error, Refused) and error.status not in HOPELESS
-    return refused or isinstance(error, (Unreachable, Unusable))
+    refused = isinstance(error, ApiRefused) and error.status not in _HOPELESS
+    return refused or isinstance(error, (ApiUnreachable, Unusable))

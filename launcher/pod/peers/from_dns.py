@@ -13,7 +13,7 @@ from launcher.contract import job_of
 from launcher.pod.log import Tell
 from launcher.pod.outcome import SettingsError
 from launcher.pod.peers.addresses import Resolve, local
-from launcher.pod.peers.by_name import EVERY, Place, by_name, mine
+from launcher.pod.peers.by_name import EVERY, PeerNames, by_name, mine
 from launcher.pod.peers.gather import Rosters
 from launcher.pod.peers.roster import Peer, Waiting
 from launcher.pod.settings.nouns import Role, Settings
@@ -47,7 +47,7 @@ def rosters(
     yield from by_name(places, settings, tell, seeking, own, resolve=resolve, every=every, early=first, over=over)
 
 
-def _places(settings: Settings) -> dict[Role, Place]:
+def _places(settings: Settings) -> dict[Role, PeerNames]:
     """Return the names to look up, pservers first."""
     pservers, trainers = settings.peers.pservers[0], settings.peers.trainers[0]
     if not settings.separated:
@@ -59,15 +59,15 @@ def _places(settings: Settings) -> dict[Role, Place]:
     }
 
 
-def _place(settings: Settings, role: Role, name: str, job: str, expected: int) -> Place:
+def _place(settings: Settings, role: Role, name: str, job: str, expected: int) -> PeerNames:
     counted_by = {Role.NODE: settings.counted_by, Role.PSERVER: "PSERVERS", Role.TRAINER: "TRAINERS"}[role]
     if settings.index is None:
-        return Place(names=(name,), expected=expected, counted_by=counted_by, apart=False)
+        return PeerNames(names=(name,), expected=expected, counted_by=counted_by, apart=False)
     if role is settings.role and settings.index >= expected:
         problem = f"JOB_COMPLETION_INDEX={settings.index}: expected less than {expected}, the number by {counted_by}"
         raise SettingsError([problem])
     names = tuple(f"{job}-{index}.{name}" for index in range(expected))
-    return Place(names=names, expected=expected, counted_by=counted_by, apart=True, indexed=True)
+    return PeerNames(names=names, expected=expected, counted_by=counted_by, apart=True, indexed=True)
 
 
 def _by_index(peer: Peer, is_mine: Callable[[str], bool]) -> Peer | Waiting:
@@ -77,7 +77,7 @@ def _by_index(peer: Peer, is_mine: Callable[[str], bool]) -> Peer | Waiting:
     )
 
 
-def _by_address(place: Place, here: list[Peer]) -> Peer | Waiting:
+def _by_address(place: PeerNames, here: list[Peer]) -> Peer | Waiting:
     if len(here) > 1:
         both = " and ".join(peer.address for peer in here)
         raise SettingsError([f"{both} of {place.names[0]} are both this pod's: set POD_IP to one of them"])

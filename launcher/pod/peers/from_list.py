@@ -9,7 +9,7 @@ from collections.abc import Callable
 from launcher.pod.log import Tell
 from launcher.pod.outcome import SettingsError
 from launcher.pod.peers.addresses import Resolve, local
-from launcher.pod.peers.by_name import EVERY, Place, by_name, mine, told_key
+from launcher.pod.peers.by_name import EVERY, PeerNames, by_name, mine, told_key
 from launcher.pod.peers.gather import Rosters
 from launcher.pod.peers.roster import Peer, Roster
 from launcher.pod.settings.nouns import Role, Settings
@@ -42,8 +42,8 @@ def alone(settings: Settings) -> Rosters:
     yield Roster(pservers=(me,), trainers=(me,), me=me, role=settings.role, key=told_key(settings))
 
 
-def _place(names: tuple[str, ...]) -> Place:
-    return Place(names=names, expected=len(names), counted_by="LAUNCHER_PEERS", apart=True)
+def _place(names: tuple[str, ...]) -> PeerNames:
+    return PeerNames(names=names, expected=len(names), counted_by="LAUNCHER_PEERS", apart=True)
 
 
 def _own(settings: Settings, here: list[Peer]) -> Peer:

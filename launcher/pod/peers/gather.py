@@ -16,14 +16,14 @@ from launcher.pod.outcome import JoinError, LauncherError, Revoked
 from launcher.pod.peers.roster import Roster, Waiting
 from launcher.pod.peers.sources import Ears, Source, State
 
-SHOWN = 20  # of the running pods, in one line; the reason has their number
+_SHOWN = 20  # of the running pods, in one line; the reason has their number
 AGAIN = 10.0
 
-Found = Roster | Waiting
-Rosters = Generator[Found, None, None]
+FoundPods = Roster | Waiting
+Rosters = Generator[FoundPods, None, None]
 
 # Makes a roster of what all the sources know, and of the key as it was known before.
-Fold = Callable[[Mapping[str, State], str], Found]
+Fold = Callable[[Mapping[str, State], str], FoundPods]
 
 
 def gather(
@@ -71,7 +71,7 @@ def _join(
         if isinstance(found, Roster):
             return found
         if found.reason != said.reason:
-            tell("waiting_for_peers", reason=found.reason, running=list(found.running[:SHOWN]))
+            tell("waiting_for_peers", reason=found.reason, running=list(found.running[:_SHOWN]))
         if found != said:
             yield found
         said = found
@@ -81,7 +81,7 @@ def _join(
     )
 
 
-def _first(ears: Ears[State], fold: Fold[State], said: Waiting) -> Found:
+def _first(ears: Ears[State], fold: Fold[State], said: Waiting) -> FoundPods:
     revoked = [error for error in ears.broken.values() if isinstance(error, Revoked)]
     if len(revoked) < len(ears.broken):
         raise next(error for error in ears.broken.values() if error not in revoked)
@@ -90,7 +90,7 @@ def _first(ears: Ears[State], fold: Fold[State], said: Waiting) -> Found:
     return fold(ears.known, said.key) if ears.all_known else said
 
 
-def _keep(ears: Ears[State], fold: Fold[State], said: Found) -> Rosters:
+def _keep(ears: Ears[State], fold: Fold[State], said: FoundPods) -> Rosters:
     """Yield each change after the first roster."""
     while ears.hear() and not ears.ended:
         found = _next(ears, fold, said.key)
@@ -99,7 +99,7 @@ def _keep(ears: Ears[State], fold: Fold[State], said: Found) -> Rosters:
         said = found
 
 
-def _next(ears: Ears[State], fold: Fold[State], key: str) -> Found:
+def _next(ears: Ears[State], fold: Fold[State], key: str) -> FoundPods:
     """Return what is known; trouble leaves it as it was."""
     try:
         found = fold(ears.known, key)

@@ -14,8 +14,8 @@ from launcher.pod.settings.nouns import Role
 if TYPE_CHECKING:
     from launcher.kube.pod_json import Seen
 
-SHOWN = 5  # of many that are waited for
-KIND = {Role.NODE: "pods", Role.PSERVER: "pservers", Role.TRAINER: "trainers"}
+_SHOWN = 5  # of many that are waited for
+_KIND = {Role.NODE: "pods", Role.PSERVER: "pservers", Role.TRAINER: "trainers"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,17 +42,17 @@ def newest_owner(seen: Iterable[Seen]) -> str:
 def missing(group: Group, ours: Collection[Seen], *, others: int) -> str:
     """Return why a group is not complete: of this Job's pods, beside so many of another's under the same label."""
     live = [pod for pod in ours if pod.live]
-    count = f"{len(live)} of {group.expected} {KIND[group.role]} are running"
+    count = f"{len(live)} of {group.expected} {_KIND[group.role]} are running"
     if len(live) > group.expected:
         names = ", ".join(sorted(pod.name for pod in live))
         return (
-            f"{len(live)} {KIND[group.role]} are running, {group.expected} expected: waiting for one to go ({names})"
+            f"{len(live)} {_KIND[group.role]} are running, {group.expected} expected: waiting for one to go ({names})"
         )
     if len(live) == group.expected:
         return f"{count}, two of them with one completion index: waiting for the old one to go"
     why = [f"{pod.name} {_why(pod)}" for pod in sorted(ours, key=lambda pod: (pod.over, pod.name)) if not pod.live]
-    if len(why) > SHOWN:
-        why[SHOWN:] = [f"and {len(why) - SHOWN} more"]
+    if len(why) > _SHOWN:
+        why[_SHOWN:] = [f"and {len(why) - _SHOWN} more"]
     here = sum(not pod.over for pod in ours)
     if here < group.expected:
         why.append(f"{here} pods exist, {group.expected} expected by {group.counted_by}")

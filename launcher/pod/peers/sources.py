@@ -17,7 +17,7 @@ Source = Callable[[threading.Event, Callable[[str], None]], Iterator[State]]
 
 
 @dataclass(frozen=True, slots=True)
-class Heard(Generic[State]):
+class _Heard(Generic[State]):
     """A source knows something new."""
 
     key: str
@@ -25,7 +25,7 @@ class Heard(Generic[State]):
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class _Trouble:
     """A source cannot learn anything at the moment; it goes on trying."""
 
     key: str
@@ -33,7 +33,7 @@ class Trouble:
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class _Broken:
     """A source gave up: what it met does not get better by itself."""
 
     key: str
@@ -41,11 +41,11 @@ class Broken:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class _Ended:
     """A source was told to end."""
 
 
-News = Heard[State] | Trouble | Broken | Ended
+News = _Heard[State] | _Trouble | _Broken | _Ended
 
 
 @dataclass(slots=True)
@@ -86,24 +86,24 @@ class Ears(Generic[State]):
 
     def _sort(self, news: News[State]) -> None:
         match news:
-            case Heard(key, state):
+            case _Heard(key, state):
                 self.known[key] = state
                 self.troubles.pop(key, None)
                 self.broken.pop(key, None)
-            case Trouble(key, text):
+            case _Trouble(key, text):
                 self.troubles[key] = text
-            case Broken(key, error):
+            case _Broken(key, error):
                 self.broken[key] = error
-            case Ended():
+            case _Ended():
                 self.ended = True
 
     def _feed(self, key: str, source: Source[State]) -> None:
         while not self.over.is_set():
             try:
-                for state in source(self.over, lambda text: self.inbox.put(Trouble(key, text))):
-                    self.inbox.put(Heard(key, state))
+                for state in source(self.over, lambda text: self.inbox.put(_Trouble(key, text))):
+                    self.inbox.put(_Heard(key, state))
             except BaseException as error:
-                self.inbox.put(Broken(key, error))
+                self.inbox.put(_Broken(key, error))
                 # A right that was taken may be given back. Luck keeps many pods from asking together.
                 self.over.wait(self.again * random.uniform(0.5, 1))  # noqa: S311  # no secret
-        self.inbox.put(Ended())
+        self.inbox.put(_Ended())

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from launcher.pod.console import Story
+from launcher.pod.console import Console
 from launcher.pod.gang.membership import Membership
 from launcher.pod.gang.protocol.state import ChildrenState
 from launcher.pod.inbox import Inbox
@@ -32,7 +32,7 @@ FLUSH = 10.0
 FLUSH_WHEN_STOPPED = 2.0
 
 
-def run(plan: Plan, settings: Settings, inbox: Inbox, story: Story, gang: Membership, heading: str) -> Cause:
+def run(plan: Plan, settings: Settings, inbox: Inbox, story: Console, gang: Membership, heading: str) -> Cause:
     """Run the programs until nothing of them is left, and return why they ended."""
     outputs = wiring.outputs_of(plan, settings, story.out, story.tell, heading)
     stall = StallWatch(
@@ -66,7 +66,7 @@ class Programs:
     stall: StallWatch
     inbox: Inbox
     gang: Membership
-    story: Story
+    story: Console
     memory: Memory | None = field(default_factory=Memory.now)
     knocker: Knocker | None = None
 

@@ -19,7 +19,7 @@ from launcher.pod.settings.nouns import Role
 # before the trainers do. One that ends with 0 while they go on could not bind its port.
 FAREWELL = 5.0
 # A killed process that does not go (its file system hangs) holds the pod's end no longer than this.
-PATIENCE = 2.0
+KILL_PATIENCE = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +166,7 @@ def _success(children: Sequence[Child]) -> Cause | None:
 
 
 def _given_up(child: Child, now: float) -> bool:
-    return child.killed is not None and now >= child.killed + PATIENCE
+    return child.killed is not None and now >= child.killed + KILL_PATIENCE
 
 
 def _signal(child: Child, now: float, grace: float) -> int:
@@ -181,7 +181,7 @@ def _signal(child: Child, now: float, grace: float) -> int:
 
 def _due(child: Child, now: float, grace: float) -> float:
     if child.killed is not None:
-        return child.killed + PATIENCE
+        return child.killed + KILL_PATIENCE
     return (child.told if child.told is not None else now) + grace
 
 

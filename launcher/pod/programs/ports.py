@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 
 from launcher.pod.outcome import StartError
 
-FIRST, LONGEST = 0.005, 0.5
-CONNECT = 2.0
+_FIRST, _LONGEST = 0.005, 0.5
+_CONNECT = 2.0
 
 
 def check_free(address: str, ports: Sequence[int]) -> None:
@@ -41,14 +41,14 @@ class Knocker:
         self._closed.set()
 
     def _knock(self, address: str, ports: Sequence[int]) -> None:
-        pause = FIRST
+        pause = _FIRST
         left = list(ports)
         while left and not self._closed.is_set():
             if _accepts(address, left[0]):
                 left.pop(0)
                 continue
             self._closed.wait(pause)
-            pause = min(pause * 1.3, LONGEST)
+            pause = min(pause * 1.3, _LONGEST)
         if not left and not self._closed.is_set():
             self.open = True
             self._nudge()
@@ -56,7 +56,7 @@ class Knocker:
 
 def _accepts(address: str, port: int) -> bool:
     try:
-        socket.create_connection((address, port), timeout=CONNECT).close()
+        socket.create_connection((address, port), timeout=_CONNECT).close()
     except OSError:
         return False
     return True

@@ -62,17 +62,17 @@ class StallWatch:
                     os.killpg(child.pid, signal.SIGKILL)
             return max(due, now + WRITING / 2)
         state = self._seen.get(child.pid)
-        if state and now < stall_rule.due(state, timeout):
-            return stall_rule.due(state, timeout)
+        if state and now < stall_rule.stall_due(state, timeout):
+            return stall_rule.stall_due(state, timeout)
         sample = self._sample(child)
         state = stall_rule.observe(state, sample, now, timeout) if state else stall_rule.begin(sample, now)
         self._seen[child.pid] = state
         if stall_rule.stalled(state, timeout):
             stacks = dump(child.pid)
             self._dumped[child.pid] = now
-            self.reasons[child.name] = stall_rule.words(child.name, timeout, stacks=stacks)
+            self.reasons[child.name] = stall_rule.stall_words(child.name, timeout, stacks=stacks)
             return now + WRITING
-        return stall_rule.due(state, timeout)
+        return stall_rule.stall_due(state, timeout)
 
     def _sample(self, child: Child) -> Sample:
         marks = self.marks()

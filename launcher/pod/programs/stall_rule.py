@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 # Less than this part of one core is no work: a thread that wakes now and then to see whether there is any.
-IDLE = 0.01
+_IDLE = 0.01
 LOOKS = 10
-SHORTEST, LONGEST = 0.05, 5.0
+SHORTEST, _LONGEST = 0.05, 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,12 +50,12 @@ def stalled(state: StallState, timeout: float) -> bool:
     return state.still >= timeout
 
 
-def due(state: StallState, timeout: float) -> float:
+def stall_due(state: StallState, timeout: float) -> float:
     """Return when to look next."""
     return state.seen + _pace(timeout)
 
 
-def words(name: str, seconds: float, *, stacks: bool = True) -> str:
+def stall_words(name: str, seconds: float, *, stacks: bool = True) -> str:
     """Return the reason in a sentence; `stacks` is whether a Python was made to write its own."""
     said = f"{name} stood still for {seconds:g} s (no output, no CPU, no progress)"
     return f"{said}; the stacks of its threads are in its log" if stacks else said
@@ -69,9 +69,9 @@ def _moved(alive: Sample, sample: Sample, still: float) -> bool:
         or sample.output != alive.output
         or sample.progress != alive.progress
         or used < 0
-        or (used > 0 and used >= IDLE * still)
+        or (used > 0 and used >= _IDLE * still)
     )
 
 
 def _pace(timeout: float) -> float:
-    return min(max(timeout / LOOKS, SHORTEST), LONGEST)
+    return min(max(timeout / LOOKS, SHORTEST), _LONGEST)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from launcher.contract import Code
-from launcher.pod.inbox import HALTING, STOPPING, Ended, Halted, Inbox, Told
+from launcher.pod.inbox import HALTING, STOPPING, Ended, Halted, Inbox, SignalCame
 from launcher.pod.outcome import Outcome, StartError
 from launcher.pod.programs import policy
 from launcher.pod.programs.policy import ALONE, Cause, Child, Instructions, Step
@@ -38,7 +38,7 @@ class Manners:
 
 Spawn = Callable[[Child], int]
 # What a gang is told of the children: how they are, the failure of one, whether they were told to stop.
-Ask = Callable[[Sequence[Child], Outcome | None, bool], Instructions]
+_Ask = Callable[[Sequence[Child], Outcome | None, bool], Instructions]
 
 
 def run(
@@ -49,7 +49,7 @@ def run(
     grace: float,
     manners: Manners | None = None,
     instructions: Instructions = ALONE,
-    ask: Ask = lambda _children, _failure, _told: ALONE,
+    ask: _Ask = lambda _children, _failure, _told: ALONE,
 ) -> Cause:
     """Start the children as they may run and return why they ended, once nothing of them is left.
 
@@ -73,9 +73,9 @@ def run(
             if children and children[-1].unstarted:
                 continue
         event = inbox.next(policy.soonest(step.until, instructions.until))
-        if isinstance(event, Told) and event.signum in manners.stopping:
+        if isinstance(event, SignalCame) and event.signum in manners.stopping:
             stop = stop or policy.stopped(event.signum, event.at)
-        elif isinstance(event, Told):
+        elif isinstance(event, SignalCame):
             _pass_on(event.signum, children, manners)
         elif isinstance(event, Halted):
             manners.halted(event)
@@ -86,7 +86,7 @@ def run(
 
 def sweep() -> None:
     """Kill what the children left behind in sessions of its own: the launcher has become its parent."""
-    until = time.monotonic() + policy.PATIENCE
+    until = time.monotonic() + policy.KILL_PATIENCE
     while (left := _own_children()) and time.monotonic() < until:
         for pid in left:
             with suppress(ProcessLookupError, PermissionError, ChildProcessError):

@@ -16,11 +16,11 @@ from launcher.pod.outcome import SettingsError
 READ = 64 * 1024  # bytes: v1's own script has 6 KB
 SHELL = re.compile(rb"#!\s*\S*/(?:env\s+(?:-\S+\s+)*)?(?:ba|da|k|z)?sh\b")
 # v1's own names both commands; another may hand its words on to a program that knows them.
-COMMANDS = (re.compile(rb"\btrain\b"), re.compile(rb"\bpserver\b"))
+_COMMANDS = (re.compile(rb"\btrain\b"), re.compile(rb"\bpserver\b"))
 HANDS_ON = re.compile(rb"^(?!.*<<<).*\$(?:@|\*|\{[@*])", re.MULTILINE)
 
 
-def check(environ: Mapping[str, str]) -> None:
+def check_v1_command(environ: Mapping[str, str]) -> None:
     """Refuse the `paddle` on PATH if it cannot train; where there is none, its start will tell."""
     path = shutil.which("paddle", path=environ.get("PATH"))
     if path and not can_train(_beginning(path)):
@@ -39,7 +39,7 @@ def can_train(beginning: bytes) -> bool:
     if not SHELL.match(beginning):
         return True
     lines = b"\n".join(line for line in beginning.splitlines() if not line.lstrip().startswith(b"#"))
-    return all(command.search(lines) for command in COMMANDS) or HANDS_ON.search(lines) is not None
+    return all(command.search(lines) for command in _COMMANDS) or HANDS_ON.search(lines) is not None
 
 
 def _beginning(path: str) -> bytes:

@@ -26,7 +26,7 @@ class Flags:
         return tuple(f"--{name}" if value is None else f"--{name}={value}" for name, value in self.pairs)
 
 
-def parse(arguments: Sequence[str], problems: list[str]) -> tuple[Flags, tuple[str, ...]]:
+def parse_arguments(arguments: Sequence[str], problems: list[str]) -> tuple[Flags, tuple[str, ...]]:
     """Return the trainer's flags, and the command after `--`; what is wrong goes to the problems."""
     words = list(arguments)
     command: tuple[str, ...] = ()

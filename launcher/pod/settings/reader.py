@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from launcher.pod.settings.masking import hidden
 
-LABEL = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_LABEL = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 HOST = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,251}[A-Za-z0-9])?\.?")
 # What Kubernetes and Docker make from the name of a Service that happens to start like ours.
 FROM_SERVICE = re.compile(r".*_(SERVICE_HOST|SERVICE_PORT(_.+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)")
@@ -98,7 +98,7 @@ class Reader:
     def label(self, name: str, *, shown: str | None = None) -> str:
         """Return a name that can be a label's value and a directory's name alike."""
         given = self.text(name, shown=shown)
-        if given and not LABEL.fullmatch(given):
+        if given and not _LABEL.fullmatch(given):
             self.problem(
                 name, given, "at most 63 letters, digits and - _ . inside (it becomes a label and a directory)"
             )

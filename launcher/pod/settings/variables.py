@@ -21,7 +21,7 @@ from launcher.pod.settings.reader import Reader
 GIVEN_TO_PROGRAMS = ("LAUNCHER_RESUME_DIR", "LAUNCHER_START_PASS", "LAUNCHER_HERE")
 
 
-def read(environ: Mapping[str, str], arguments: Sequence[str], *, here: str = "/") -> Settings:
+def read_settings(environ: Mapping[str, str], arguments: Sequence[str], *, here: str = "/") -> Settings:
     """Return the settings in the environment and the arguments, or raise with every problem in them."""
     reader = Reader(environ)
     settings = _settings(reader, arguments, PurePosixPath(here))
@@ -39,7 +39,7 @@ def known(environ: Mapping[str, str] | None = None) -> Mapping[str, str]:
 
 
 def _settings(reader: Reader, arguments: Sequence[str], here: PurePosixPath) -> Settings:
-    flags, command = command_line.parse(arguments, reader.problems)
+    flags, command = command_line.parse_arguments(arguments, reader.problems)
     command = _command(reader, command)
     runtime = _runtime(reader, command)
     role = reader.choice("LAUNCHER_ROLE", Role, default=Role.NODE)

@@ -75,7 +75,7 @@ def test_a_reader_that_interrupts_is_not_explained_away() -> None:
 def test_what_names_no_function_cannot_be_asked_for(spec: str) -> None:
     Path("mine.py").write_text(BEGUN)
     with pytest.raises(DatasetError, match=r"expected (module:function|a function of mine)") as caught:
-        sources.named(spec)
+        sources.reader_named(spec)
     assert caught.value.code == 78
 
 

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from launcher import dataset
 from launcher.dataset import recordio, records, sources
 from launcher.dataset.arguments import split_options
-from launcher.dataset.manifest import Manifest, parse
+from launcher.dataset.manifest import Manifest, parse_manifest
 from launcher.dataset.problem import DatasetError, DatasetMisuse
 from launcher.dataset.progress import SplitProgress
 from launcher.dataset.splitting import split_into_shards
@@ -382,7 +382,7 @@ def test_one_file_under_two_names_is_refused(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_line_without_an_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "LONGEST", 1 << 20)
+    monkeypatch.setattr(records, "LONGEST_RECORD", 1 << 20)
     (tmp_path / "in").write_bytes(bytes(3 << 20))
     with pytest.raises(DatasetError, match="a line of more than 1048576 bytes"):
         split(tmp_path, str(tmp_path / "in"))
@@ -467,14 +467,14 @@ def whole(**more: object) -> str:
 )  # fmt: skip
 def test_what_is_no_manifest_is_refused(text: str) -> None:
     with pytest.raises(DatasetError):
-        parse(text)
+        parse_manifest(text)
 
 
 @settings(max_examples=200)
 @given(TEXTS.map(json.dumps) | st.binary(max_size=60) | st.builds(lambda each: whole(files=[each]), TEXTS))
 def test_no_manifest_crashes_its_reader(text: str | bytes) -> None:
     try:
-        assert parse(text).text()
+        assert parse_manifest(text).text()
     except DatasetError as error:
         assert len(str(error)) < 500  # noqa: PT017  # both ends are right
 

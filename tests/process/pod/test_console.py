@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from launcher.pod.console import Story
+from launcher.pod.console import Console
 from launcher.pod.outcome import Outcome
 from launcher.pod.peers.roster import Peer, Roster
 from launcher.pod.programs.policy import Cause
 from launcher.pod.settings.nouns import Role, Settings
-from launcher.pod.settings.variables import read
+from launcher.pod.settings.variables import read_settings
 from launcher.pod.workdir import write_identity
 from tests.support.lives import Lives
 from tests.support.talking import Job, all_of, events
@@ -171,7 +171,7 @@ def test_the_termination_message_is_there_although_a_blocked_reader_still_holds_
     message = job.top / "message"
     message.touch()
     code = (
-        "import sys; from pathlib import Path; from launcher.pod.console import Story; "
+        "import sys; from pathlib import Path; from launcher.pod.console import Console; "
         "from launcher.pod.outcome import Outcome; story = Story(Path(sys.argv[1])); "
         "story.out.put(b'x' * 1_000_000); story.end(Outcome(code=0, reason='done'))"
     )
@@ -184,7 +184,7 @@ def test_the_termination_message_is_there_although_a_blocked_reader_still_holds_
 
 def test_where_no_kubelet_made_a_place_for_the_message_none_is_left(job: Job) -> None:
     assert with_message(job, "sys.exit(2)", made="") == (2, None)
-    Story(termination_log=job.top / "message").end(Outcome(code=0, reason="done"))
+    Console(termination_log=job.top / "message").end(Outcome(code=0, reason="done"))
     assert not (job.top / "message").exists()
 
 
@@ -224,7 +224,7 @@ def test_a_plain_init_that_ran_its_command_says_nothing_of_its_own() -> None:
 
 
 def test_a_plain_init_tells_a_command_that_it_could_not_start() -> None:
-    story = Story(termination_log=Path("/nonexistent/message"))
+    story = Console(termination_log=Path("/nonexistent/message"))
     ended = story.of_init(Cause(at=0, outcome=Outcome(code=71, reason="cannot start"), unstarted=True))
     assert (ended.code, ended.reason) == (71, "cannot start")
     with Lives() as lives:
@@ -237,7 +237,7 @@ def test_before_a_terminal_the_story_is_for_people() -> None:
     ours, theirs = pty.openpty()
     got = b""
     code = (
-        "import os, sys; from launcher.pod.console import Story; from launcher.pod.outcome import Outcome; "
+        "import os, sys; from launcher.pod.console import Console; from launcher.pod.outcome import Outcome; "
         "Story().end(Outcome(code=0, reason='done'))"
     )
     process = subprocess.Popen([sys.executable, "-c", code], stdout=theirs, stderr=theirs, env={"NO_COLOR": "1"})
@@ -265,7 +265,7 @@ def test_before_a_terminal_the_story_is_for_people() -> None:
 def pod(role: Role, **environ: str) -> tuple[Settings, Roster]:
     peers = tuple(Peer(address=f"10.0.0.{number}") for number in (1, 2, 3))
     base = {"JOB_NAME": "job", "JOB_PATH": "/volume", "LAUNCHER_WORKDIR": "/work", "CONF_PADDLE_GRADIENT_NUM": "3"}
-    settings = read(base | {"LAUNCHER_PEERS": "dns:peers"} | environ, ["--config=./c.py"])
+    settings = read_settings(base | {"LAUNCHER_PEERS": "dns:peers"} | environ, ["--config=./c.py"])
     return settings, Roster(pservers=peers, trainers=peers, me=peers[2], role=role)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from launcher.transfer.channel import Channel
 from launcher.transfer.frames import Frame
-from launcher.transfer.problem import Told
+from launcher.transfer.problem import OtherEndFailed
 from tests.support.agents import agent
 from tests.support.waiting import wait_until
 
@@ -99,5 +99,5 @@ def test_names_and_the_machine_are_told(volume: Path) -> None:
 def test_a_directory_elsewhere_is_refused(volume: Path, name: str) -> None:
     with agent(volume) as (channel, _):
         channel.put("probe", directory=name)
-        with pytest.raises(Told, match="is refused"):
+        with pytest.raises(OtherEndFailed, match="is refused"):
             ask(channel, "write")

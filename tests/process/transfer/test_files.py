@@ -21,7 +21,7 @@ from launcher.transfer import writing
 from launcher.transfer.chunks import CHUNK, PIECE
 from launcher.transfer.counting import Count
 from launcher.transfer.names import part_of
-from launcher.transfer.problem import Broken, Told, Trouble
+from launcher.transfer.problem import Broken, OtherEndFailed, TransferError
 from launcher.transfer.sending import send
 from tests.support.agents import agent, contents, download, noise, upload
 from tests.support.mounts import mounted
@@ -148,7 +148,7 @@ def stop() -> None:
 def test_an_upload_whose_agent_is_killed_goes_on(here: Path, volume: Path) -> None:
     many(here)
     big(here / "data" / "weights")
-    with agent(volume) as (channel, process), Tree(str(here), Trouble) as tree:
+    with agent(volume) as (channel, process), Tree(str(here), TransferError) as tree:
         channel.put("receive", target="", inside=True)
         with pytest.raises(Broken):
             send(tree, "", "data", channel, stop_at(40 << 20, process.kill))
@@ -219,11 +219,11 @@ def test_no_link_is_followed_on_the_way(here: Path, volume: Path, tmp_path: Path
     (here / "one").write_text("1")
     if way == "here":
         (here / "data").symlink_to(outside)
-        with pytest.raises(Trouble, match=r"data: Not a directory; links are not followed here"):
+        with pytest.raises(TransferError, match=r"data: Not a directory; links are not followed here"):
             upload(here, "data", "one", volume)
     else:
         (volume / "data").symlink_to(outside)
-        with pytest.raises(Told, match=r"data: Not a directory; links are not followed here"):
+        with pytest.raises(OtherEndFailed, match=r"data: Not a directory; links are not followed here"):
             upload(here, "", "one", volume, "data/new/one")
     assert contents(outside) == {b"one": contents(here)[b"one"]}
 
@@ -232,11 +232,11 @@ def test_a_link_of_the_files_name_is_not_written_through(here: Path, volume: Pat
     (tmp_path / "outside").write_text("outside")
     (here / "one").write_text("1")
     (volume / "one").symlink_to(tmp_path / "outside")
-    with pytest.raises(Told, match="one is a link already: remove it"):
+    with pytest.raises(OtherEndFailed, match="one is a link already: remove it"):
         upload(here, "", "one", volume)
     (volume / part_of("large")).symlink_to(tmp_path / "outside")
     big(here / "large", CHUNK + 1)
-    with pytest.raises(Told, match="large: Too many levels of symbolic links; links are not followed here"):
+    with pytest.raises(OtherEndFailed, match="large: Too many levels of symbolic links; links are not followed here"):
         upload(here, "", "large", volume)
     assert (tmp_path / "outside").read_text() == "outside"
 
@@ -244,7 +244,7 @@ def test_a_link_of_the_files_name_is_not_written_through(here: Path, volume: Pat
 def test_a_directory_of_the_files_name_is_told(here: Path, volume: Path) -> None:
     many(here, 5)
     (volume / "data" / "part-0" / "00000").mkdir(parents=True)
-    with pytest.raises(Told, match="data/part-0/00000 is a directory already: remove it"):
+    with pytest.raises(OtherEndFailed, match="data/part-0/00000 is a directory already: remove it"):
         upload(here, "", "data", volume)
 
 
@@ -254,7 +254,7 @@ def test_two_copies_do_not_write_the_same_file(here: Path, volume: Path) -> None
     def another(count: Count) -> None:
         if count.came < 20 << 20:
             return
-        with pytest.raises(Told, match="weights is being written by another copy"):
+        with pytest.raises(OtherEndFailed, match="weights is being written by another copy"):
             upload(here, "", "weights", volume)
         raise Stopped
 
@@ -275,7 +275,7 @@ def test_a_copy_that_is_refused_leaves_the_other_one_alone(here: Path, volume: P
             part = volume / part_of("weights")
             before = part.stat().st_ino
             for _ in range(2):
-                with pytest.raises(Told, match="weights is being written by another copy"):
+                with pytest.raises(OtherEndFailed, match="weights is being written by another copy"):
                     upload(here, "", "weights", volume)
             assert part.stat().st_ino == before
 
@@ -296,7 +296,7 @@ def test_what_a_volume_says_only_at_the_end_leaves_the_old_file(
         raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
 
     monkeypatch.setattr(writing, "flushed", full)
-    with pytest.raises(Trouble, match="one: Disk quota exceeded; expected room for all of it"):
+    with pytest.raises(TransferError, match="one: Disk quota exceeded; expected room for all of it"):
         download(volume, "", "one", here)
     assert (here / "one").read_text() == "the old one, whole"
 
@@ -342,7 +342,7 @@ def test_what_cannot_be_looked_at_is_told_and_the_others_come(
 
     def closed(tree: Tree, path: str) -> list[str]:
         if path == "data/part-7":
-            raise Trouble("data/part-7: Permission denied")
+            raise TransferError("data/part-7: Permission denied")
         return names(tree, path)
 
     monkeypatch.setattr(os, "stat", failing)
@@ -371,7 +371,7 @@ def test_how_many_were_left_is_told_at_both_ends(here: Path, volume: Path) -> No
 def test_a_full_volume_is_told_and_what_came_is_kept(here: Path, volume: Path) -> None:
     big(here / "weights")
     with mounted("tmpfs", "none", volume, "size=40m"):
-        with pytest.raises(Told, match="weights: No space left on device; expected room for all of it"):
+        with pytest.raises(OtherEndFailed, match="weights: No space left on device; expected room for all of it"):
             upload(here, "", "weights", volume)
         assert [path.name for path in volume.iterdir()] == [part_of("weights")]
         big(here / "weights", 36 << 20)  # by its digests the same as far as it goes
@@ -382,7 +382,7 @@ def test_a_full_volume_is_told_and_what_came_is_kept(here: Path, volume: Path) -
 
 def test_a_full_disk_here_is_told(here: Path, volume: Path) -> None:
     big(volume / "weights")
-    full = pytest.raises(Trouble, match="weights: No space left on device; expected room for all of it")
+    full = pytest.raises(TransferError, match="weights: No space left on device; expected room for all of it")
     with mounted("tmpfs", "none", here, "size=20m"), full:
         download(volume, "", "weights", here)
 
@@ -414,10 +414,10 @@ def test_what_nobody_goes_on_with_is_told_and_after_a_day_removed(here: Path, vo
 
 
 def test_what_is_not_there_is_told(here: Path, volume: Path) -> None:
-    with pytest.raises(Told, match="a/b is not there"):
+    with pytest.raises(OtherEndFailed, match="a/b is not there"):
         download(volume, "a", "b", here)
     (volume / "one").write_text("1")
-    with pytest.raises(Told, match="one: Not a directory; links are not followed here"):
+    with pytest.raises(OtherEndFailed, match="one: Not a directory; links are not followed here"):
         download(volume, "one", "", here)
 
 
@@ -446,7 +446,7 @@ def test_an_agent_whose_desk_has_gone_does_not_wait_for_somebody_to_read(volume:
 def test_an_agent_says_that_its_volume_is_not_there(tmp_path: Path) -> None:
     with agent(tmp_path / "nowhere") as (channel, process):
         channel.put("list", path="")
-        with pytest.raises(Told, match="nowhere: No such file or directory; expected it to be there"):
+        with pytest.raises(OtherEndFailed, match="nowhere: No such file or directory; expected it to be there"):
             channel.get("listed")
         assert process.stdin
         process.stdin.close()
@@ -515,7 +515,7 @@ def test_what_a_desk_may_not_ask_is_refused(
                 ["link", "l", len(str(outside)), pytest.approx(time.time(), abs=60)]
             ]
         else:
-            with pytest.raises(Told, match=told):
+            with pytest.raises(OtherEndFailed, match=told):
                 channel.get("done", "listed", "piece", "begin", "want")
     assert contents(outside) == {b"secret": contents(outside)[b"secret"]}
 

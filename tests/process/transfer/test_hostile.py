@@ -17,8 +17,8 @@ from launcher.safefs.dirs import Tree
 from launcher.transfer.agent import ACTS, serve
 from launcher.transfer.channel import Channel
 from launcher.transfer.frames import encoded
-from launcher.transfer.names import LONGEST, LONGEST_PART, part_of
-from launcher.transfer.problem import Garbled, Told, Trouble
+from launcher.transfer.names import LONGEST_PART, LONGEST_PATH, part_of
+from launcher.transfer.problem import Garbled, OtherEndFailed, TransferError
 from launcher.transfer.receiving import receive
 from launcher.transfer.sending import send
 from tests.support.agents import Script, agent, contents
@@ -26,7 +26,7 @@ from tests.support.agents import Script, agent, contents
 NAMES = (
     "../outside/evil", "a/../../outside/evil", "/etc/evil", "", ".", "..", "a//b", "a/./b", "a/", "nul\0",
     "\udc00\ud800",
-    "x" * (LONGEST_PART + 1), "a/" * (LONGEST // 2) + "b", part_of("one"), f"a/{part_of('one')}", "link/evil",
+    "x" * (LONGEST_PART + 1), "a/" * (LONGEST_PATH // 2) + "b", part_of("one"), f"a/{part_of('one')}", "link/evil",
     None, 7, ["a"], {"a": 1},
 )  # fmt: skip
 
@@ -63,7 +63,7 @@ def test_no_desk_makes_an_agent_write_elsewhere(top: Path, name: object, size: i
         channel.put("receive", target="", inside=True)
         channel.put("begin", files=1, bytes=1, single=False, skipped=[])
         channel.put("offer", entries=[[name, size, False]])
-        with pytest.raises(Told):
+        with pytest.raises(OtherEndFailed):
             channel.get("want") and channel.get("done")
     assert contents(top.parent / "outside") == before
     assert [path.name for path in top.iterdir()] == ["link"]
@@ -73,7 +73,7 @@ def test_no_desk_makes_an_agent_write_elsewhere(top: Path, name: object, size: i
 def test_no_agent_makes_a_desk_write_elsewhere(top: Path, name: object) -> None:
     before = contents(top.parent / "outside")
     said = announced() + offer([name, 1, False]) + data(b"e", digest="0" * 64) + encoded("end")
-    with Tree(str(top), Trouble) as tree, pytest.raises(Trouble):
+    with Tree(str(top), TransferError) as tree, pytest.raises(TransferError):
         receive(tree, "", Channel(Script(said)), inside=True)
     assert contents(top.parent / "outside") == before
     assert [path.name for path in top.iterdir()] == ["link"]
@@ -123,7 +123,7 @@ ENDED = encoded("end")
     ],
 )
 def test_a_desk_refuses_what_was_not_agreed(top: Path, said: bytes) -> None:
-    with Tree(str(top), Trouble) as tree, pytest.raises(Trouble):
+    with Tree(str(top), TransferError) as tree, pytest.raises(TransferError):
         receive(tree, "", Channel(Script(said, piece=7)), inside=True)
     assert not (top / "one").exists()
     assert not list(top.glob(".paddlectl-*"))
@@ -147,14 +147,14 @@ def test_a_desk_refuses_what_was_not_agreed(top: Path, said: bytes) -> None:
 )
 def test_a_sender_refuses_what_was_not_agreed(top: Path, said: bytes) -> None:
     (top / "one").write_text("123")
-    with Tree(str(top), Trouble) as tree, pytest.raises(Trouble):
+    with Tree(str(top), TransferError) as tree, pytest.raises(TransferError):
         send(tree, "", "one", Channel(Script(said)))
 
 
 def test_digests_of_another_file_only_mean_that_all_is_sent(top: Path) -> None:
     (top / "one").write_text("123")
     line = Script(encoded("want", bytes(32), have=[[0, 1, True]]) + encoded("done", unfinished=0))
-    with Tree(str(top), Trouble) as tree:
+    with Tree(str(top), TransferError) as tree:
         assert send(tree, "", "one", Channel(line)).came == 3
     assert line.heard.endswith(encoded("end"))
 
@@ -165,7 +165,7 @@ def test_one_who_talks_on_is_cut_off(top: Path) -> None:
             return encoded("want", have=[]) * 100
 
     (top / "one").write_bytes(bytes(1 << 20))
-    with Tree(str(top), Trouble) as tree, pytest.raises(Garbled, match="sends more than it was asked for"):
+    with Tree(str(top), TransferError) as tree, pytest.raises(Garbled, match="sends more than it was asked for"):
         send(tree, "", "one", Channel(Talker(encoded("want", have=[]))))
 
 
@@ -173,7 +173,7 @@ def test_lengths_that_are_said_take_no_memory(top: Path) -> None:
     said = struct.pack("!II", 1 << 20, 1 << 20) + b" " * 1000
     tracemalloc.start()
     try:
-        with Tree(str(top), Trouble) as tree, pytest.raises(Trouble):
+        with Tree(str(top), TransferError) as tree, pytest.raises(TransferError):
             receive(tree, "", Channel(Script(said)), inside=True)
         assert tracemalloc.get_traced_memory()[1] < 2 << 20
     finally:
@@ -219,13 +219,13 @@ def sane(sayings: Iterable[bytes], piece: int, *, desk: bool) -> None:
         (top / "a" / "b").write_text("ab")
         (top / "link").symlink_to(place / "outside")
         channel = Channel(Script(b"".join(sayings), piece))
-        with Tree(str(top), Trouble) as tree:
+        with Tree(str(top), TransferError) as tree:
             try:
                 if desk:
                     receive(tree, "", channel, inside=True)
                 else:
                     serve(tree, channel)
-            except Trouble:
+            except TransferError:
                 pass
         assert {path.name for path in place.iterdir()} == {"outside", "top"}
         assert [path.name for path in (place / "outside").iterdir()] == ["secret"]
@@ -258,7 +258,7 @@ def test_an_agent_that_copies_a_large_tree_stays_small(top: Path, tmp_path: Path
     for number in range(3000):
         (top / f"file-{number:05d}").write_bytes(b"x")
     (top / "weights").write_bytes(bytes(200 << 20))
-    with agent(top) as (channel, process), Tree(str(tmp_path), Trouble) as tree:
+    with agent(top) as (channel, process), Tree(str(tmp_path), TransferError) as tree:
         channel.put("send", base="", first="")
         receive(tree, "back", channel, inside=True)
         status = Path(f"/proc/{process.pid}/status").read_text()

@@ -14,8 +14,8 @@ from launcher.safefs import parallel
 from launcher.safefs.dirs import KEPT
 from launcher.safefs.parallel import SIDE_BY_SIDE
 from launcher.transfer.chunks import CHUNK, PIECE
-from launcher.transfer.listing import Entry
-from launcher.transfer.problem import Trouble
+from launcher.transfer.listing import TreeEntry
+from launcher.transfer.problem import TransferError
 from launcher.transfer.receiving import mixed
 from tests.support.agents import contents, download, noise, upload
 
@@ -97,19 +97,19 @@ def test_what_went_meanwhile_is_told_and_the_others_come(top: Path, other: Path)
 def test_what_cannot_be_written_is_told_and_nothing_is_left_half(top: Path, other: Path) -> None:
     (other / "data" / "part-3" / "00903").mkdir(parents=True)
     before = descriptors()
-    with pytest.raises(Trouble, match="data/part-3/00903 is a directory already: remove it"):
+    with pytest.raises(TransferError, match="data/part-3/00903 is a directory already: remove it"):
         download(top, "", "data", other)
     assert not list(other.rglob(".paddlectl-*"))
     assert descriptors() == before
 
 
 def test_files_of_different_directories_are_neighbours() -> None:
-    batch = tuple(Entry(path, 1) for path in ("a/1", "a/2", "a/3", "b/1", "c/1", "c/2"))
+    batch = tuple(TreeEntry(path, 1) for path in ("a/1", "a/2", "a/3", "b/1", "c/1", "c/2"))
     assert [batch[at].path for at in mixed(range(6), batch)] == ["a/1", "b/1", "c/1", "a/2", "c/2", "a/3"]
 
 
 def test_no_more_directories_are_gone_round_than_stay_open() -> None:
-    batch = tuple(Entry(f"{number % 100:02d}/{number}", 1) for number in range(1000))
+    batch = tuple(TreeEntry(f"{number % 100:02d}/{number}", 1) for number in range(1000))
     order = mixed(range(1000), batch)
     assert sorted(order) == list(range(1000))
     in_turn = [batch[at].path[:2] for at in order]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from launcher.pod.gang.protocol.follower import Run
+from launcher.pod.gang.protocol.follower import MayRun
 from launcher.pod.gang.protocol.messages import Generation
 from launcher.pod.settings.nouns import Role
 
@@ -35,15 +35,15 @@ class Children:
     def here(self) -> bool:
         return self.launcher.children is self and not self.ending
 
-    def run(self, run: Run) -> None:
+    def run(self, run: MayRun) -> None:
         """Start what may run and does not yet."""
         role = self.launcher.pod.role
-        if run >= Run.PSERVERS and not (self.pserver or self.serving):
+        if run >= MayRun.PSERVERS and not (self.pserver or self.serving):
             self.pserver = role is not Role.TRAINER
             self._started(self.pserver)
             delay = self.launcher.world.some(0.1, 0.4) if self.pserver else 0.0
             self.launcher.after(delay, self._serve)
-        if run is Run.ALL and not (self.trainer or self.trained):
+        if run is MayRun.ALL and not (self.trainer or self.trained):
             self.trainer = role is not Role.PSERVER
             self.trained = not self.trainer
             self._started(self.trainer)

@@ -12,7 +12,7 @@ import pytest
 from launcher import here
 from launcher.bridge import config as configs
 from launcher.bridge.config import ConfigFile, Network
-from launcher.bridge.failure import DATA, SETTINGS, TrainingFailure
+from launcher.bridge.failure import BAD_DATA, SETTINGS, TrainingFailure
 from launcher.bridge.fleet_role import FleetRole
 
 NEEDED = "def network(session, data): pass\ndef train(data, number, place): yield {'x': [number, place.rank, data]}\n"
@@ -26,7 +26,7 @@ RETURNED = "from types import SimpleNamespace as Tensor\nfrom launcher.bridge.co
 def _path(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(sys, "path", [*sys.path])
     yield
-    sys.modules.pop(configs.NAME, None)
+    sys.modules.pop(configs.CONFIG_NAME, None)
 
 
 def loaded(tmp_path: Path, text: str) -> ConfigFile:
@@ -124,7 +124,7 @@ def test_a_feed_that_cannot_be_is_told_and_nothing_after_it_is_lost_in_silence(
     with pytest.raises(TrainingFailure) as told:
         next(feeds)
     name = function.partition("(")[0]
-    assert told.value.code == DATA
+    assert told.value.code == BAD_DATA
     assert str(told.value).startswith(f"{config.path}: {name}() yielded {sentence}")
 
 
@@ -168,13 +168,17 @@ def test_a_config_that_is_not_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "code", "sentence"),
     [
-        ("def data(): open('nowhere')", DATA, r"py:3: data\(\): FileNotFoundError: .*nowhere"),
-        ("def train(d, n, p): raise KeyError('x')", DATA, r"py:3: train\(\): KeyError: 'x'"),
-        ("def train(d, n, p):\n  yield {'x': [1]}\n  raise OSError('torn')", DATA, r"py:5: train\(\): OSError: torn"),
-        ("def train(d, n, p): return 7", DATA, r"train\(\): TypeError: 'int' object is not iterable"),
-        ("def train(d, n, p): yield [1]", DATA, r"train\(\) yielded a list: expected a dict of arrays by input"),
-        ("def train(d, n, p): yield {}", DATA, r"train\(\) yielded a dict: expected a dict"),
-        ("def test(d): yield None, 1", DATA, r"test\(\) yielded a tuple: expected"),
+        ("def data(): open('nowhere')", BAD_DATA, r"py:3: data\(\): FileNotFoundError: .*nowhere"),
+        ("def train(d, n, p): raise KeyError('x')", BAD_DATA, r"py:3: train\(\): KeyError: 'x'"),
+        (
+            "def train(d, n, p):\n  yield {'x': [1]}\n  raise OSError('torn')",
+            BAD_DATA,
+            r"py:5: train\(\): OSError: torn",
+        ),
+        ("def train(d, n, p): return 7", BAD_DATA, r"train\(\): TypeError: 'int' object is not iterable"),
+        ("def train(d, n, p): yield [1]", BAD_DATA, r"train\(\) yielded a list: expected a dict of arrays by input"),
+        ("def train(d, n, p): yield {}", BAD_DATA, r"train\(\) yielded a dict: expected a dict"),
+        ("def test(d): yield None, 1", BAD_DATA, r"test\(\) yielded a tuple: expected"),
         ("def network(s, d): return s.none", SETTINGS, r"py:3: network\(\): AttributeError"),
     ],
 )

@@ -16,7 +16,7 @@ from launcher.bridge import passes
 from launcher.bridge.alone import Alone
 from launcher.bridge.config import ConfigFile, Network
 from launcher.bridge.engine import Session
-from launcher.bridge.failure import DATA, SETTINGS, STORAGE, TrainingFailure
+from launcher.bridge.failure import BAD_DATA, SETTINGS, STORAGE, TrainingFailure
 from launcher.bridge.fleet_role import FleetRole
 from launcher.bridge.v1.flags import V1Flags
 from launcher.bridge.v1.log import V1Log
@@ -95,7 +95,7 @@ def test_what_is_told_and_what_becomes_small_have_to_be_numbers(
 ) -> None:
     with pytest.raises(TrainingFailure) as caught:
         told(tmp_path, **values).learn(2, [FEED], cost=SHOWN)
-    assert (caught.value.code, str(caught.value)) == (DATA, sentence)
+    assert (caught.value.code, str(caught.value)) == (BAD_DATA, sentence)
 
 
 def test_who_listens_hears_of_what_is_told_and_of_what_is_asked_for_beside_it(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_a_pass_that_its_last_batch_has_ruined_is_not_saved(
 ) -> None:
     with pytest.raises(TrainingFailure) as caught:
         trained(told(tmp_path, **broken), number)
-    assert (caught.value.code, str(caught.value)) == (DATA, sentence)
+    assert (caught.value.code, str(caught.value)) == (BAD_DATA, sentence)
     assert not list(tmp_path.iterdir())
 
 

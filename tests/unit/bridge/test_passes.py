@@ -205,7 +205,7 @@ def test_how_a_program_ends(capsys: pytest.CaptureFixture[str]) -> None:
 
     assert failure.code_of(lambda: None) == 0
     assert fails(TrainingFailure(65, "the cost is nan")) == 65
-    assert fails(here.GenerationEnded("the launcher is gone")) == failure.ENDED
+    assert fails(here.GenerationEnded("the launcher is gone")) == failure.GENERATION_ENDED
     assert capsys.readouterr().err == "the cost is nan\nthe launcher is gone\n"
     with pytest.raises(RuntimeError):
         fails(RuntimeError("a bug has its traceback"))

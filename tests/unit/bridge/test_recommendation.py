@@ -11,7 +11,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from launcher.bridge.failure import DATA, TrainingFailure
+from launcher.bridge.failure import BAD_DATA, TrainingFailure
 from launcher.bridge.fleet_role import FleetRole
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "recommendation"
@@ -57,7 +57,7 @@ def test_a_pass_whose_held_out_error_is_no_number_is_not_saved(example: dict[str
     assert rmse(example, 7.0, 8001) == 2.0  # of a guess of 5, the best there is
     with pytest.raises(TrainingFailure) as caught:
         rmse(example, math.nan, 8002)
-    assert caught.value.code == DATA
+    assert caught.value.code == BAD_DATA
     assert str(caught.value) == "the held-out RMSE is nan after pass 8002: is the learning rate too high?"
 
 

@@ -244,7 +244,7 @@ def test_memory_is_bounded_by_a_chunk_in_both_directions(tmp_path: Path) -> None
 
 
 def test_too_many_false_beginnings_end_in_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("launcher.dataset.finding.PATIENCE", 1 << 20)
+    monkeypatch.setattr("launcher.dataset.finding.SEARCH_LIMIT", 1 << 20)
     tail = bytes(200_000)
     false = b"".join(struct.pack("<4s4I", MAGIC, 1, 0, 200_000, 1) for _ in range(100))
     with pytest.raises(Damaged, match="too many damaged chunks"):

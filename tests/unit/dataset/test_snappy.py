@@ -52,7 +52,7 @@ def test_without_the_package_the_other_implementations_file_is_read_record_for_r
 def test_a_stream_of_blocks_that_are_not_compressed_is_read() -> None:
     """As version 0.1.0 wrote them where the package was not installed."""
     data = texts()[2]
-    blocks = [data[at : at + snappy.BLOCK] for at in range(0, len(data), snappy.BLOCK)]
+    blocks = [data[at : at + snappy.SNAPPY_BLOCK] for at in range(0, len(data), snappy.SNAPPY_BLOCK)]
     assert snappy.decompress(HEAD + b"".join(frame(1, bytes(4) + block) for block in blocks), LIMIT) == data
 
 
@@ -126,4 +126,4 @@ def test_padding_and_frames_to_be_skipped_are_skipped() -> None:
 @given(st.binary(max_size=60))
 def test_no_block_crashes_it_or_grows_over_its_size(block: bytes) -> None:
     with suppress(ValueError):
-        assert len(snappy.unpack(block)) <= snappy.BLOCK
+        assert len(snappy.unpack(block)) <= snappy.SNAPPY_BLOCK

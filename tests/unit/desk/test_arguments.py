@@ -35,7 +35,7 @@ PLACE = Datacenter(
 
 def given_by(*words: str) -> object:
     parser = arguments.parser_of("submit", submit.arguments, summary="", examples="")
-    return submit.described(parser.parse_args(words), PLACE, "")[0]
+    return submit.job_described(parser.parse_args(words), PLACE, "")[0]
 
 
 def test_the_page_without_a_command_is_the_seeds(capsys: pytest.CaptureFixture[str]) -> None:
@@ -146,7 +146,7 @@ def test_a_package_that_is_not_there_is_told(package: str) -> None:
 def test_a_package_of_this_machine_is_to_be_brought_to_the_volume(tmp_path: Path) -> None:
     parser = arguments.parser_of("submit", submit.arguments, summary="", examples="")
     said = parser.parse_args(["-jobname", "a", "-entry", "x", str(tmp_path)])
-    job, local = submit.described(said, PLACE, "")
+    job, local = submit.job_described(said, PLACE, "")
     assert (job.trainer_package_path, local) == ("package", tmp_path)
 
 
@@ -160,7 +160,7 @@ def test_no_words_end_in_a_traceback(words: list[str]) -> None:
     """Without a cluster: whatever is said ends with help, a sentence or wrong usage."""
     with suppress(arguments.WrongUsage, JobError):
         given_by(*(word for word in words if word not in ("-h", "--help")))
-    before = arguments.split(words)
+    before = arguments.split_words(words)
     assert [*before.before, *([before.verb] if before.verb else []), *before.after] == words or "" in words
 
 

@@ -11,7 +11,7 @@ import yaml  # type: ignore[import-untyped]  # comes with the kubernetes package
 
 from launcher.job import CephFSVolume, JobError, PaddleJob, Volume
 from launcher.pod.settings.nouns import PeersFrom, Role, Runtime, Settings
-from launcher.pod.settings.variables import read
+from launcher.pod.settings.variables import read_settings
 from tests.support.golden_jobs import GOLDEN, IMAGE, JOBS, text_of
 from tests.support.manifests import FROM_POD, start_sh_flags
 from tests.unit.k8s.test_indexed import restricted
@@ -49,7 +49,7 @@ def settings(job: Json) -> Settings:
     program, *arguments = words(job)
     if program == "/root/start.sh":
         arguments = [*start_sh_flags(environ(job)), *arguments]
-    return read(environ(job), arguments, here="/")
+    return read_settings(environ(job), arguments, here="/")
 
 
 def value(text: str) -> int:

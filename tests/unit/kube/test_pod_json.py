@@ -109,16 +109,16 @@ def test_a_dying_pod_that_ran_out_of_memory_says_that() -> None:
 
 
 def test_a_message_is_one_bounded_printable_line() -> None:
-    said = objects.sentence("a\n b\x00\ud800" + "c" * 1000)
+    said = objects.one_sentence("a\n b\x00\ud800" + "c" * 1000)
     assert said.startswith("a b??c")
     assert said.endswith("...")
     assert len(said) == objects.SENTENCE_LIMIT
-    assert objects.sentence(7) == ""
+    assert objects.one_sentence(7) == ""
 
 
 def test_a_list_is_its_items_and_its_version() -> None:
     text = json.dumps({"metadata": {"resourceVersion": "7"}, "items": [pod("a"), 3]}).encode()
-    found = objects.listed(text)
+    found = objects.objects_listed(text)
     assert found is not None
     assert (len(found[0]), found[1]) == (1, "7")
 
@@ -128,7 +128,7 @@ def test_a_list_is_its_items_and_its_version() -> None:
     [b"", b"[]", b"{", b'{"items": []}', b'{"metadata": {"resourceVersion": "7"}}', b"\xff", b"[" * 100_000],
 )
 def test_what_is_no_list_is_none(text: bytes) -> None:
-    assert objects.listed(text) is None
+    assert objects.objects_listed(text) is None
 
 
 def test_a_line_is_a_change_or_none() -> None:
@@ -198,7 +198,7 @@ def test_no_json_raises_or_makes_a_peer_without_an_owner(value: object) -> None:
 
 @given(st.one_of(st.binary(), st.one_of(anything, likely).map(lambda value: json.dumps(value).encode())))
 def test_no_bytes_raise(text: bytes) -> None:
-    objects.listed(text)
+    objects.objects_listed(text)
     objects.changed(text)
     objects.message(text)
     pod_json.label(text, "job-name")
@@ -225,7 +225,7 @@ def test_a_line_beyond_the_limit_is_given_up() -> None:
     ],
 )
 def test_a_missing_right_is_told_with_the_role_to_apply(said: str, account: str, home: str) -> None:
-    text = rbac.missing(said, "jobs")
+    text = rbac.missing_right(said, "jobs")
     assert said in text
     assert len(text.encode()) < TERMINATION_LIMIT
     role, binding = yaml.safe_load_all(text.partition(":\napi")[2].join(["api", ""]))

@@ -13,9 +13,9 @@ import pytest
 import tenacity
 
 from launcher.kube import objects, refusals
-from launcher.kube.refusals import KubeError, Refused, Unreachable
+from launcher.kube.refusals import ApiRefused, ApiUnreachable, KubeError
 from launcher.kube.transport import Transport
-from launcher.kube.watch import Patience, Watch
+from launcher.kube.watch import Watch, WatchPatience
 
 Answer = list[bytes] | Exception
 
@@ -49,18 +49,18 @@ class Server:
         yield iter([*answer, b""]).__next__
 
 
-def refused(status: int, after: float = 0.0) -> Refused:
-    return Refused("no", status=status, message="no", after=after)
+def refused(status: int, after: float = 0.0) -> ApiRefused:
+    return ApiRefused("no", status=status, message="no", after=after)
 
 
 def watched(server: Server, *, resumes: bool = True, **patience: object) -> Iterator[list[str]]:
     """Yield the names of all objects at each change."""
-    given = {"passes": refusals.passes, "heed": lambda *_: None, "wait": tenacity.wait_none(), **patience}
+    given = {"passes": refusals.may_pass, "heed": lambda *_: None, "wait": tenacity.wait_none(), **patience}
     watch = Watch(
         transport=cast("Transport", server), path="/p", selector="s", seconds=4, resumes=resumes,
         read=lambda found: objects.word(found["metadata"], "name"),
     )  # fmt: skip
-    return map(list, watch.changes(Patience(**given)))  # type: ignore[arg-type]  # as they are named
+    return map(list, watch.changes(WatchPatience(**given)))  # type: ignore[arg-type]  # as they are named
 
 
 def test_an_object_that_changes_keeps_its_place() -> None:
@@ -75,11 +75,11 @@ def test_an_object_that_changes_keeps_its_place() -> None:
         ([line("BOOKMARK", "", "5")], True, 1, "5"),
         ([line("MODIFIED", "a", "6")[:-9]], True, 1, "list-1"),
         (refused(503), True, 1, "list-1"),
-        (Unreachable("away"), True, 1, "list-1"),
+        (ApiUnreachable("away"), True, 1, "list-1"),
         (refused(410), True, 2, "list-2"),
         ([line("ERROR", "", "")], True, 2, "list-2"),
         (refused(503), False, 2, "list-2"),
-        (Unreachable("away"), False, 2, "list-2"),
+        (ApiUnreachable("away"), False, 2, "list-2"),
         ([line("BOOKMARK", "", "5")], False, 1, "5"),
     ],
     ids=lambda value: str(value)[:30],
@@ -104,7 +104,7 @@ def test_what_does_not_pass_comes_up_at_once(error: Exception) -> None:
 
 def test_a_trouble_that_stays_comes_up_when_the_time_is_over_and_each_was_heeded() -> None:
     server, heeded = Server(*[refused(503)] * 99), []
-    with pytest.raises(Refused):
+    with pytest.raises(ApiRefused):
         list(watched(server, seconds=0.05, wait=tenacity.wait_fixed(0.02), heed=lambda *each: heeded.append(each)))
     assert [attempt for _, attempt in heeded] == [*range(1, len(heeded) + 1)]
     assert len(server.versions) == len(heeded) + 1

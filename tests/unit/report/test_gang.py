@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from launcher.report.lanes import Lane
-from launcher.report.reading import read
+from launcher.report.reading import read_events
 from launcher.report.sentence import sentence
-from launcher.report.story import Story, tell
+from launcher.report.story import Story, read_story
 
 BEGUN = datetime(2026, 11, 18, 10, 0, tzinfo=UTC)
 
@@ -89,7 +89,7 @@ def _pass(ranks: int, generation: int, now: float, number: int, steps: int) -> l
 
 
 def story_of(events: Iterable[dict[str, Any]]) -> Story:
-    story = tell(read(lines(events)))
+    story = read_story(read_events(lines(events)))
     assert story
     return story
 

@@ -14,8 +14,8 @@ from launcher.contract import PHASES, ROLES
 from launcher.report.forms import BUILDERS
 from launcher.report.markup import VOID
 from launcher.report.page import page
-from launcher.report.reading import read
-from launcher.report.story import tell
+from launcher.report.reading import read_events
+from launcher.report.story import read_story
 from launcher.report.timeline import row_height
 from tests.unit.report.test_gang import gang, lines, moment, phase, story_of, told
 
@@ -133,7 +133,9 @@ def test_losses_earlier_runs_skipped_lines_and_clocks_are_told() -> None:
     third = [told(40, "run_started", key="c", job="third")]
     loss = told(50, "lost", generation=1, role="node", rank=0, reason="no answer")
     last = [told(60, "run_started", key="d"), loss, phase(70, 1, 0, "joining"), phase(10, 1, 0, "staging"), loss]
-    story = tell(read([*lines([*first, *second, *third, *last]), b"torn", b'{"at": "2026", "event": "tea"}']))
+    story = read_story(
+        read_events([*lines([*first, *second, *third, *last]), b"torn", b'{"at": "2026", "event": "tea"}'])
+    )
     assert story
     text = page(story, "x")
     for words in ("3: no luck", "no verdict", "lost", "no answer", "The leaders&#x27; clocks differ", ">4<"):
@@ -189,7 +191,7 @@ EVENT = st.fixed_dictionaries(
 @settings(max_examples=60)
 @given(st.lists(EVENT.map(lambda event: json.dumps(event).encode()) | st.binary(max_size=40), max_size=12))
 def test_any_file_gives_a_well_formed_page_or_none(text: list[bytes]) -> None:
-    story = tell(read(text))
+    story = read_story(read_events(text))
     if story:
         written = page(story, "x")
         Seen(written)

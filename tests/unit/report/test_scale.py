@@ -50,7 +50,7 @@ def test_values_on_an_axis_are_round(low: float, high: float, expected: tuple[fl
 
 
 def test_numbers_and_hours_are_short() -> None:
-    assert [scale.number(value) for value in (0.123456, 12.0, 1234.0, 1e9)] == ["0.1235", "12", "1,234", "1e+09"]
+    assert [scale.number_text(value) for value in (0.123456, 12.0, 1234.0, 1e9)] == ["0.1235", "12", "1,234", "1e+09"]
     assert scale.clock(1e300) == "?"
     assert scale.clock(0, day=True) == "1970-01-01 00:00:00.000"
     assert scale.clock(-3.5) == "23:59:56.500"

@@ -9,7 +9,7 @@ import pytest
 
 from launcher.report.curves import curves
 from launcher.report.events import Progress, Seat
-from launcher.report.series import BUCKETS, CHARTS, Chart, band_of, charts_of, line_of
+from launcher.report.series import BUCKETS, CHARTS, Chart, band_of, chart_line, charts_of
 
 SEAT = Seat(role="trainer", rank=0)
 COST = {"cost": 1.0}
@@ -75,12 +75,12 @@ def test_a_pass_that_was_run_again_counts_as_the_later_generation_told_it() -> N
 def test_a_long_line_becomes_its_mean_and_its_span_and_loses_no_spike() -> None:
     points = [(float(place), math.sin(place)) for place in range(20_000)]
     points[777] = (777.0, 50.0)
-    line = line_of(SEAT, points)
+    line = chart_line(SEAT, points)
     assert line.span
     assert len(line.points) == len(line.span.points) == BUCKETS
     assert max(high for _, _, _, high in line.span.points) == 50
-    assert line_of(SEAT, points[: 2 * BUCKETS]).span is None
-    assert line_of(SEAT, [(1.0, float(value)) for value in range(1000)]).points == ((1.0, 499.5),)
+    assert chart_line(SEAT, points[: 2 * BUCKETS]).span is None
+    assert chart_line(SEAT, [(1.0, float(value)) for value in range(1000)]).points == ((1.0, 499.5),)
     drawn = curves([only(*(progress(1, number) for number in range(1000)))], 0)
     assert "from lowest to highest around the mean" in drawn
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from launcher.report.reading import read
+from launcher.report.reading import read_events
 from launcher.report.runs import runs_of
 from launcher.report.sentence import sentence
 from tests.unit.report.test_gang import NODE, gang, lines, moment, phase, seen, story_of, told
@@ -45,7 +45,7 @@ def test_without_a_key_the_generations_tell_whether_a_run_goes_on(
     between: list[dict[str, Any]], after: list[dict[str, Any]], runs: int
 ) -> None:
     events = [told(0, "run_started", key="", job="j"), *between, told(8, "run_started", key="", job="j"), *after]
-    assert len(runs_of(read(lines(events)).events)) == runs
+    assert len(runs_of(read_events(lines(events)).events)) == runs
 
 
 def test_with_a_key_a_new_leader_goes_on_with_the_run() -> None:

@@ -12,7 +12,7 @@ from functools import partial
 import pytest
 
 from launcher.safefs import parallel
-from launcher.safefs.parallel import FLYING, LATE, SIDE_BY_SIDE, WAITED, Workers
+from launcher.safefs.parallel import FLYING, LATE_ANSWER, SIDE_BY_SIDE, WAITED, Workers
 
 
 class Works:
@@ -45,7 +45,7 @@ def test_what_is_quick_is_done_one_after_the_other() -> None:
 def test_what_waits_is_done_side_by_side_from_then_on() -> None:
     works = Works(WAITED * 5)
     with Workers() as workers:
-        assert list(workers.each(works.asked_for(LATE - 1))) == list(range(LATE - 1))
+        assert list(workers.each(works.asked_for(LATE_ANSWER - 1))) == list(range(LATE_ANSWER - 1))
         assert (workers.side_by_side, works.most) == (False, 1)
         assert list(workers.each(works.asked_for(500))) == list(range(500))
         assert workers.side_by_side

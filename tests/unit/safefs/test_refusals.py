@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from launcher.safefs.refusals import Refusal, Refused, is_absent, naming
+from launcher.safefs.refusals import Refusal, SystemRefused, is_absent, naming
 
 
 class OfARoom(Exception):
@@ -39,15 +39,15 @@ def test_a_refusal_has_the_path_the_reason_and_what_to_do(number: int, where_abs
 def test_a_room_without_an_error_of_its_own_gets_one_that_the_system_could_have_raised() -> None:
     with pytest.raises(OSError, match="/v: Read-only file system; expected a volume") as caught, naming("/v"):
         raise OSError(errno.EROFS, "")
-    assert type(caught.value) is Refused
+    assert type(caught.value) is SystemRefused
 
 
 def test_what_was_named_inside_is_not_named_again() -> None:
-    with pytest.raises(Refused, match=r"^inner: "), naming("outer"), naming("inner"):
+    with pytest.raises(SystemRefused, match=r"^inner: "), naming("outer"), naming("inner"):
         raise OSError(errno.EIO, "")
 
 
 def test_a_path_in_a_sentence_moves_no_terminal() -> None:
-    with pytest.raises(Refused) as caught, naming("/v", name="a\n\x1b[2J\udcff"):
+    with pytest.raises(SystemRefused) as caught, naming("/v", name="a\n\x1b[2J\udcff"):
         raise OSError(errno.EIO, "")
     assert str(caught.value).isprintable()

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from math import isfinite
 
 LINE = 128 * 1024
-NAME = 128
-FACTS = 64
-LONG = 1_000_000.0  # seconds; a longer timeout is none
+LONGEST_NAME = 128
+MOST_FACTS = 64
+LONGEST_TIMEOUT = 1_000_000.0  # seconds; a longer timeout is none
 
 Answer = Mapping[str, object]
-DONE: Answer = {"ok": None}
+OK: Answer = {"ok": None}
 DONE_LINE = b'{"ok": null}\n'
 
 
@@ -69,7 +69,7 @@ def understood(line: bytes) -> tuple[bytes, Ask] | None:
 
 def written(answer: Answer) -> bytes:
     """Return the line of an answer."""
-    return DONE_LINE if answer is DONE else json.dumps(answer).encode() + b"\n"
+    return DONE_LINE if answer is OK else json.dumps(answer).encode() + b"\n"
 
 
 def _ask(said: Mapping[str, object]) -> Ask | None:
@@ -86,18 +86,18 @@ def _ask(said: Mapping[str, object]) -> Ask | None:
 
 
 def _progress(facts: object) -> Report | None:
-    if not isinstance(facts, dict) or len(facts) > FACTS:
+    if not isinstance(facts, dict) or len(facts) > MOST_FACTS:
         return None
     return Report(facts={name: fact for name, fact in facts.items() if _is_name(name) and _is_fact(fact)})
 
 
 def _is_name(name: str) -> bool:
-    return 0 < len(name) <= NAME and name.isprintable()
+    return 0 < len(name) <= LONGEST_NAME and name.isprintable()
 
 
 def _seconds(said: Mapping[str, object]) -> float | None:
     timeout = said.get("timeout")
-    return timeout if isinstance(timeout, int | float) and 0 <= timeout < LONG else None
+    return timeout if isinstance(timeout, int | float) and 0 <= timeout < LONGEST_TIMEOUT else None
 
 
 def _is_fact(value: object) -> bool:
@@ -108,5 +108,5 @@ def _is_fact(value: object) -> bool:
         case int():
             return abs(value) < 2**63
         case str():
-            return len(value) <= NAME and value.isprintable()
+            return len(value) <= LONGEST_NAME and value.isprintable()
     return False

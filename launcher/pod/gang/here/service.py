@@ -15,7 +15,7 @@ from launcher.pod.gang.here.session import HereSession
 from launcher.pod.gang.here.socket import HELLO, Caller, HereSocket
 from launcher.pod.gang.protocol.messages import LeaderMessage, Marks
 
-VARIABLE = "LAUNCHER_HERE"
+_VARIABLE = "LAUNCHER_HERE"
 
 Answers = dict[Caller, Answer]
 
@@ -40,7 +40,7 @@ class HereService:
     def environment(self) -> dict[str, str]:
         """Return what this generation's trainers need in their environment; ask again after each `begin`."""
         with self._lock:
-            return {VARIABLE: f"{self._name}:{self._token}"}
+            return {_VARIABLE: f"{self._name}:{self._token}"}
 
     def begin(self, generation: int, rank: int, trainers: int) -> None:
         """Begin a generation with a new token: processes of the one before are not heard any more."""

@@ -10,23 +10,23 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from launcher.pod.gang.here.requests import DONE, FACTS, Answer, Ask, Barrier, Get, Report, Share
+from launcher.pod.gang.here.requests import MOST_FACTS, OK, Answer, Ask, Barrier, Get, Report, Share
 from launcher.pod.gang.protocol.barriers import SHARED_BY_ALL, SHARED_BY_ONE, weight
 from launcher.pod.gang.protocol.messages import LeaderMessage, Marks
 
 STANDING = 64
 ONCE = "barrier {!r} was passed already in this generation: give each its own name, as f'pass-{{n}}'"
 TWICE = "barrier {!r} is waited at already by another thread or process of this trainer: only one can"
-MANY = f"barrier {{!r}}: this trainer stands at {STANDING} barriers already"
+_MANY = f"barrier {{!r}}: this trainer stands at {STANDING} barriers already"
 UNKNOWN = "get({!r}, rank={}): the ranks are 0 to {}"
 MUCH = f"share({{!r}}): {{}} bytes, but {SHARED_BY_ONE} is the limit for all of one trainer's values"
-FULL = f"share({{!r}}): with it all trainers' values would have {{}} bytes, and {SHARED_BY_ALL} is the limit"
+_FULL = f"share({{!r}}): with it all trainers' values would have {{}} bytes, and {SHARED_BY_ALL} is the limit"
 
-Caller = TypeVar("Caller", bound=Hashable)
+_Caller = TypeVar("_Caller", bound=Hashable)
 
 
 @dataclass(slots=True, kw_only=True)
-class HereSession(Generic[Caller]):
+class HereSession(Generic[_Caller]):
     """One generation of one trainer: where it waits, what it shared, and which callers wait for what.
 
     A barrier's name is in `arrived` until the leader's message has it, then in `passed` until a caller was told so,
@@ -43,7 +43,7 @@ class HereSession(Generic[Caller]):
     told: set[str] = field(default_factory=set)
     shared: dict[str, str] = field(default_factory=dict)
     progress: dict[str, float | str] = field(default_factory=dict)
-    waiting: dict[Caller, Barrier | Get] = field(default_factory=dict)
+    waiting: dict[_Caller, Barrier | Get] = field(default_factory=dict)
 
     @property
     def marks(self) -> Marks:
@@ -55,33 +55,33 @@ class HereSession(Generic[Caller]):
         """What can change the gang's decisions: where the trainer waits, what it shares, its pass; not its steps."""
         return frozenset(self.arrived), self.shared, self.progress.get("pass")
 
-    def ask(self, caller: Caller, ask: Ask) -> dict[Caller, Answer]:
+    def ask(self, caller: _Caller, ask: Ask) -> dict[_Caller, Answer]:
         """Take a question; return the answers that can be given now."""
         if self.over:
             return {caller: {"ended": self.over}}
         if isinstance(ask, Report):
             known = {name: fact for name, fact in self.progress.items() if name not in ask.facts}
-            self.progress = dict(list((known | dict(ask.facts)).items())[-FACTS:])
-            return {caller: DONE}
+            self.progress = dict(list((known | dict(ask.facts)).items())[-MOST_FACTS:])
+            return {caller: OK}
         if refusal := self._refusal(ask):
             return {caller: {"misuse": refusal}}
         match ask:
             case Share():
                 self.shared = {**self.shared, ask.key: ask.text}
-                return {caller: DONE} | self._settle()
+                return {caller: OK} | self._settle()
             case Barrier() if ask.name not in self.passed:
                 self.arrived.add(ask.name)
         self.waiting[caller] = ask
         return self._settle()
 
-    def hear(self, word: LeaderMessage) -> dict[Caller, Answer]:
+    def hear(self, word: LeaderMessage) -> dict[_Caller, Answer]:
         """Take the leader's message, if it is about this generation; return the answers that can be given now."""
         if self.over or word.number != self.number:
             return {}
         self.word = word
         return self._settle()
 
-    def late(self, caller: Caller) -> dict[Caller, Answer]:
+    def late(self, caller: _Caller) -> dict[_Caller, Answer]:
         """Return the answer for a caller whose timeout is over."""
         match self.waiting.pop(caller, None):
             case Barrier(name=name, timeout=timeout):
@@ -91,22 +91,22 @@ class HereSession(Generic[Caller]):
                 return {caller: {"timeout": f"get({key!r}): {who} shared it within {timeout} s"}}
         return {}
 
-    def gone(self, caller: Caller) -> dict[Caller, Answer]:
+    def gone(self, caller: _Caller) -> dict[_Caller, Answer]:
         """Forget a caller that died: it has not arrived where it waited."""
         match self.waiting.pop(caller, None):
             case Barrier(name=name):
                 self.arrived.discard(name)
         return {}
 
-    def end(self, reason: str) -> dict[Caller, Answer]:
+    def end(self, reason: str) -> dict[_Caller, Answer]:
         """End the generation; return the answers for all who wait."""
         self.over = reason or "the generation ended"
-        answers: dict[Caller, Answer] = {caller: {"ended": self.over} for caller in self.waiting}
+        answers: dict[_Caller, Answer] = {caller: {"ended": self.over} for caller in self.waiting}
         self.waiting.clear()
         self.arrived.clear()
         return answers
 
-    def _settle(self) -> dict[Caller, Answer]:
+    def _settle(self) -> dict[_Caller, Answer]:
         passed = self.arrived.intersection(self.word.passed)
         self.arrived -= passed
         self.passed |= passed
@@ -124,7 +124,7 @@ class HereSession(Generic[Caller]):
             return None
         self.passed.discard(ask.name)
         self.told.add(ask.name)
-        return DONE
+        return OK
 
     def _value(self, ask: Get) -> str | None:
         if ask.rank == self.rank:
@@ -141,7 +141,7 @@ class HereSession(Generic[Caller]):
                     return ONCE.format(name)
                 if any(isinstance(each, Barrier) and each.name == name for each in self.waiting.values()):
                     return TWICE.format(name)
-                return MANY.format(name) if len(self.arrived - {name}) >= STANDING else ""
+                return _MANY.format(name) if len(self.arrived - {name}) >= STANDING else ""
             case Get(key=key, rank=rank) if rank is not None and not 0 <= rank < self.trainers:
                 return UNKNOWN.format(key, rank, self.trainers - 1)
             case Share(key=key, text=text):
@@ -151,7 +151,7 @@ class HereSession(Generic[Caller]):
                 )
                 if own > SHARED_BY_ONE:
                     return MUCH.format(key, own)
-                return FULL.format(key, all_of_them) if all_of_them > SHARED_BY_ALL else ""
+                return _FULL.format(key, all_of_them) if all_of_them > SHARED_BY_ALL else ""
         return ""
 
 

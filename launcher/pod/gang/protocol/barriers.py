@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from launcher.pod.gang.protocol.codec import written
+from launcher.pod.gang.protocol.codec import as_json
 from launcher.pod.gang.protocol.messages import LeaderMessage, Marks
 from launcher.pod.settings.nouns import Role
 
@@ -32,7 +32,7 @@ def gathered(marks: Sequence[Marks], before: LeaderMessage) -> tuple[tuple[str, 
 
 def weight(shared: Mapping[str, str]) -> int:
     """Return what shared values weigh: their bytes in a status, with the quotes, the colon and the comma."""
-    return sum(len(written(key)) + len(written(text)) + 2 for key, text in shared.items())
+    return sum(len(as_json(key)) + len(as_json(text)) + 2 for key, text in shared.items())
 
 
 def _passed(standing: Sequence[set[str]], before: tuple[str, ...]) -> tuple[str, ...]:

@@ -20,10 +20,10 @@ from launcher.pod.gang.protocol.messages import Generation, Status
 from launcher.pod.outcome import Outcome
 
 VERSION = 1
-LIMIT = 1 << 20
+MESSAGE_LIMIT = 1 << 20
 GREATEST = (1 << 63) - 1
 
-Noun = TypeVar("Noun")
+_Noun = TypeVar("_Noun")
 
 
 class Malformed(ValueError):
@@ -60,34 +60,34 @@ def decode_verdict(data: bytes) -> Outcome:
     return _decode("verdict", Outcome, data)
 
 
-def written(value: object) -> bytes:
+def as_json(value: object) -> bytes:
     """Return plain values as JSON in UTF-8; half a character becomes a question mark."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode(errors="replace")
 
 
-def plain(value: object) -> object:
+def plain_values(value: object) -> object:
     """Return a noun as dicts, lists, texts and numbers; a number that is none in it (NaN, 2**99) becomes a text."""
     if is_dataclass(value):
-        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+        return {each.name: plain_values(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, tuple):
-        return [plain(each) for each in value]
+        return [plain_values(each) for each in value]
     if isinstance(value, Mapping):
-        return {key: plain(each) for key, each in value.items()}
+        return {key: plain_values(each) for key, each in value.items()}
     if isinstance(value, int | float) and not _fits(value):
         return str(value) if isinstance(value, float) else f"{value:#x}"  # decimals of a huge one take for ever
     return value
 
 
 def _encode(name: str, noun: object) -> bytes:
-    data = written({"version": VERSION, name: plain(noun)})
-    if len(data) > LIMIT:
-        raise Malformed(f"the {name} has {len(data)} bytes: expected at most {LIMIT}")
+    data = as_json({"version": VERSION, name: plain_values(noun)})
+    if len(data) > MESSAGE_LIMIT:
+        raise Malformed(f"the {name} has {len(data)} bytes: expected at most {MESSAGE_LIMIT}")
     return data
 
 
-def _decode(name: str, kind: type[Noun], data: bytes) -> Noun:
-    if len(data) > LIMIT:
-        raise Malformed(f"more than {LIMIT} bytes: expected a smaller {name}")
+def _decode(name: str, kind: type[_Noun], data: bytes) -> _Noun:
+    if len(data) > MESSAGE_LIMIT:
+        raise Malformed(f"more than {MESSAGE_LIMIT} bytes: expected a smaller {name}")
     try:
         found = json.loads(data.decode(), parse_constant=_refuse)
     except UnicodeDecodeError:
@@ -107,7 +107,7 @@ def _refuse(_constant: str) -> object:
     raise ValueError  # NaN and Infinity, which Python's reader takes for numbers
 
 
-def _noun(kind: type[Noun], found: object, where: str) -> Noun:
+def _noun(kind: type[_Noun], found: object, where: str) -> _Noun:
     """Return a dataclass with every field read as its type says."""
     values = _expect(dict, found, where)
     given = {}
@@ -177,7 +177,7 @@ def _fits(number: int | float) -> bool:
 _NAMES = {dict: "an object", list: "a list", str: "a text", bool: "true or false"}
 
 
-def _expect(kind: type[Noun], found: object, where: str) -> Noun:
+def _expect(kind: type[_Noun], found: object, where: str) -> _Noun:
     if not isinstance(found, kind):
         raise Malformed(f"{where}: expected {_NAMES[kind]}")
     return found

@@ -15,7 +15,7 @@ from launcher.pod.gang.protocol.state import Heard, Rules, View
 from launcher.pod.outcome import Outcome
 
 
-class Run(IntEnum):
+class MayRun(IntEnum):
     """Which of a pod's programs may run."""
 
     NOTHING = 0
@@ -31,7 +31,7 @@ class Orders:
     """
 
     ready: int = 0
-    run: Run = Run.NOTHING
+    run: MayRun = MayRun.NOTHING
     end: Outcome | None = None
     kill: bool = False
     verdict: Outcome | None = None
@@ -87,7 +87,7 @@ def _in_generation(heard: Heard, word: LeaderMessage | None, view: View, rules: 
         kill = view.record.highest > number
         reason = word.cause.reason if word.cause else "the generation ended"
         return Orders(end=ended(reason), kill=kill, until=until)
-    run = {Stage.SERVING: Run.PSERVERS, Stage.TRAINING: Run.ALL}.get(word.stage, Run.NOTHING)
+    run = {Stage.SERVING: MayRun.PSERVERS, Stage.TRAINING: MayRun.ALL}.get(word.stage, MayRun.NOTHING)
     return Orders(ready=number, run=run, until=until)
 
 

@@ -43,9 +43,9 @@ TRANSITIONS = {
     (Stage.GATHERING, Stage.OVER): "a failure that no restart cures, no restart left, or the deadline",
 }
 # What another start cannot cure: bad data, a program or a shard that is not there, settings that cannot be right.
-HOPELESS = frozenset({Code.DATA, Code.API, Code.BUG, Code.CANNOT_START, Code.SHARD, Code.SETTINGS})
+_HOPELESS = frozenset({Code.DATA, Code.API, Code.BUG, Code.CANNOT_START, Code.SHARD, Code.SETTINGS})
 # A generation that trained for less than this is one of a crash loop, which goes round ever more slowly.
-SOON = 10.0
+_SOON = 10.0
 SLOWEST = 30.0
 
 
@@ -64,7 +64,7 @@ def lead(before: Lead, view: View, rules: Rules) -> Lead:
     return end_if_overdue(before, after, view, rules)
 
 
-def due(lead: Lead, view: View, rules: Rules) -> float | None:
+def due_again(lead: Lead, view: View, rules: Rules) -> float | None:
     """Return when to look again though nothing is heard."""
     limits = rules.limits
     if lead.word.verdict:
@@ -164,10 +164,10 @@ def _trouble(word: LeaderMessage, view: View, rules: Rules) -> Failure | None:
 
 def _end(before: Lead, cause: Failure, view: View, rules: Rules) -> Lead:
     generation = before.word.generation
-    if cause.code in HOPELESS or (generation and generation.restarts >= rules.restarts):
+    if cause.code in _HOPELESS or (generation and generation.restarts >= rules.restarts):
         return seal(before, cause, view, spent=generation.restarts if generation else 0)
     lived = view.now - before.begun if before.begun is not None else 0.0
-    quick = before.quick + 1 if cause.code != Code.GANG and lived < SOON else 0
+    quick = before.quick + 1 if cause.code != Code.GANG and lived < _SOON else 0
     pause = min(2.0 ** (quick - 2), SLOWEST) if quick > 1 else 0.0
     word = LeaderMessage(generation=generation, cause=cause)
     return replace(before, word=word, quick=quick, not_before=view.now + pause)

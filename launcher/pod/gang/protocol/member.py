@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from launcher.pod.gang.protocol import lease
-from launcher.pod.gang.protocol.follower import Orders, Run, ended, follow
-from launcher.pod.gang.protocol.leader import due, lead
+from launcher.pod.gang.protocol.follower import MayRun, Orders, ended, follow
+from launcher.pod.gang.protocol.leader import due_again, lead
 from launcher.pod.gang.protocol.leader_state import Lead
 from launcher.pod.gang.protocol.lease import Fence
 from launcher.pod.gang.protocol.messages import Failure, Generation, LeaderMessage, Marks, Phase, Status, Who
@@ -42,7 +42,7 @@ class Member:
     lead: Lead = field(default_factory=Lead)
     last: Generation | None = None  # that this member took part in
     fence: Fence = field(default_factory=Fence)
-    run: Run = Run.NOTHING
+    run: MayRun = MayRun.NOTHING
     looked: float | None = None
 
     @property
@@ -149,7 +149,7 @@ class Member:
 
     def rest(self) -> None:
         """Say that nothing of this generation runs here any more."""
-        self.run = Run.NOTHING
+        self.run = MayRun.NOTHING
         self.status = replace(self.status, ready=0, children=0, serving=0, trained=0, staged=False, surveyed=False)
 
     def look(self, now: float, heard: Mapping[str, Heard], record: Recorded) -> Orders:
@@ -165,7 +165,7 @@ class Member:
             view = replace(view, mine=self.status)
             self.lead = lead(self.lead, view, self.rules)
             word = self.lead.word
-            until = soonest(until, due(self.lead, view, self.rules))
+            until = soonest(until, due_again(self.lead, view, self.rules))
         self.status = replace(self.status, word=word)
         view = replace(view, mine=self.status)
         orders = follow(view, self.rules)
@@ -205,13 +205,13 @@ class Member:
         )
 
 
-def _phase(status: Status, run: Run, verdict: Outcome | None) -> Phase:
+def _phase(status: Status, run: MayRun, verdict: Outcome | None) -> Phase:
     cases = (
         (status.stopping, Phase.STOPPED),
         (verdict is not None and verdict.code == 0, Phase.DONE),
         (verdict is not None or status.failure is not None, Phase.FAILED),
         (bool(status.trained), Phase.TRAINED),
-        (run is Run.ALL, Phase.TRAINING),
+        (run is MayRun.ALL, Phase.TRAINING),
         (bool(status.ready), Phase.SERVING),
         (bool(status.digest), Phase.STAGING),
     )

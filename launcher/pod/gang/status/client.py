@@ -28,7 +28,7 @@ COMPLETING = 2.0
 PACE = 0.005  # between two questions, so that a peer with endless news costs little
 FIRST_PAUSE = 0.005  # a process that is killed stops to listen a moment after its connections end
 LONGEST_PAUSE = 1.0
-HEAD_LIMIT = 8192
+_HEAD_LIMIT = 8192
 TOKEN_LIMIT = 512
 TOLD_LIMIT = 8  # sentences on one peer: who sends ever new nonsense does not fill the log
 
@@ -68,7 +68,7 @@ class Poller:
         answered = False
         try:
             async with asyncio.timeout(CONNECTING):
-                line = await Line.to(self._address, self._asking)
+                line = await _Line.to(self._address, self._asking)
         except OSError as error:
             if isinstance(error, ConnectionRefusedError):
                 self._peers.refused(self._address)
@@ -90,7 +90,7 @@ class Poller:
             line.close()
         return answered
 
-    async def _ask(self, line: Line) -> None:
+    async def _ask(self, line: _Line) -> None:
         wait, sent = self._asking.wait, time.monotonic()
         query = urlencode({"after": self._token, "wait": f"{wait:g}", "boot": self._asking.boot})
         token, body = await line.get(f"/status?{query}", within=wait + BEGINNING)
@@ -106,14 +106,14 @@ class Poller:
         self._why = why
 
 
-class Line:
+class _Line:
     """One connection to a peer, for one question after the other."""
 
     def __init__(self, host: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._host = host
         self._reader = reader
         self._writer = writer
-        self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_LIMIT)
+        self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD_LIMIT)
 
     @classmethod
     async def to(cls, address: str, asking: Asking) -> Self:
@@ -148,8 +148,8 @@ class Line:
         body = bytearray()
         while isinstance(event := await self._event(), h11.Data):
             body += event.data
-            if len(body) > codec.LIMIT:
-                raise Malformed(f"more than {codec.LIMIT} bytes: expected a smaller status")
+            if len(body) > codec.MESSAGE_LIMIT:
+                raise Malformed(f"more than {codec.MESSAGE_LIMIT} bytes: expected a smaller status")
         return bytes(body)
 
     async def _event(self) -> h11.Event:

@@ -148,16 +148,16 @@ class Statuses:
             case "/status":
                 return await self._publisher.answer(asked)
             case "/healthz":
-                return pages.sentence(200, "ok")
+                return pages.sentence_reply(200, "ok")
             case "/readyz":
                 return pages.ready(own, pages.word_of(own, heard))
             case "/gang":
-                return pages.gang(own, heard, self.leader, time.monotonic())
+                return pages.gang_reply(own, heard, self.leader, time.monotonic())
             case "/metrics":
                 # Beside the loop: the first time it imports packages for a tenth of a second.
-                page = await asyncio.to_thread(metrics.page, own, pages.word_of(own, heard), self._facts())
+                page = await asyncio.to_thread(metrics.metrics_page, own, pages.word_of(own, heard), self._facts())
                 return Reply(code=200, body=page, kind=metrics.KIND)
-        return pages.sentence(404, "expected /status, /healthz, /readyz, /metrics or /gang")
+        return pages.sentence_reply(404, "expected /status, /healthz, /readyz, /metrics or /gang")
 
     def _trouble(self, _loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
         """Tell an unexpected error, each kind once."""

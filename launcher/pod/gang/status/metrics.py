@@ -27,7 +27,7 @@ class Facts:
     pumps: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
-def page(status: Status, word: LeaderMessage | None, facts: Facts) -> bytes:
+def metrics_page(status: Status, word: LeaderMessage | None, facts: Facts) -> bytes:
     """Return the metrics of a pod at this moment."""
     from prometheus_client import CollectorRegistry, generate_latest
     from prometheus_client.registry import Collector

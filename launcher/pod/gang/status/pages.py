@@ -14,7 +14,7 @@ from launcher.pod.gang.protocol.state import Heard
 
 JSON = "application/json"
 READY = (Phase.SERVING, Phase.TRAINING, Phase.TRAINED, Phase.DONE)
-WAITING = {Phase.JOINING: "waiting for its peers", Phase.STAGING: "staging its data"}
+_WAITING = {Phase.JOINING: "waiting for its peers", Phase.STAGING: "staging its data"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class Reply:
     written: Callable[[], None] = lambda: None
 
 
-def sentence(code: int, text: str) -> Reply:
+def sentence_reply(code: int, text: str) -> Reply:
     """Return an answer of one line."""
     return Reply(code=code, body=text.encode(errors="replace") + b"\n")
 
@@ -36,23 +36,25 @@ def sentence(code: int, text: str) -> Reply:
 def ready(own: Status, word: LeaderMessage | None) -> Reply:
     """Return 200 once the pod serves, and until then what it waits for."""
     if own.phase in READY:
-        return sentence(200, own.phase)
+        return sentence_reply(200, own.phase)
     if own.failure:
-        return sentence(503, f"{own.phase}: {own.failure.reason}")
-    reason = (word.waiting if word else "") or WAITING.get(own.phase, "it no longer runs")
-    return sentence(503, f"{own.phase}: {reason}")
+        return sentence_reply(503, f"{own.phase}: {own.failure.reason}")
+    reason = (word.waiting if word else "") or _WAITING.get(own.phase, "it no longer runs")
+    return sentence_reply(503, f"{own.phase}: {reason}")
 
 
-def gang(own: Status, heard: Mapping[str, Heard], leader: str, now: float) -> Reply:
+def gang_reply(own: Status, heard: Mapping[str, Heard], leader: str, now: float) -> Reply:
     """Return the leader's page: its word and a line for each member; elsewhere say who the leader is."""
     if own.word is None:
-        return sentence(404, f"only the leader has this page: ask {leader}" if leader else "no leader is known yet")
+        return sentence_reply(
+            404, f"only the leader has this page: ask {leader}" if leader else "no leader is known yet"
+        )
     members = [_member(own.who.address, own, 0.0)]
     members += [_member(each, its.status, now - its.sent if its.sent else None) for each, its in heard.items()]
-    word = codec.plain(replace(own.word, shared={}))  # the members read that in `/status`; it may be large
-    body = codec.written({"version": codec.VERSION, "word": word, "members": members})
-    if len(body) > codec.LIMIT:
-        return sentence(500, f"the page has {len(body)} bytes: at most {codec.LIMIT} are shown")
+    word = codec.plain_values(replace(own.word, shared={}))  # the members read that in `/status`; it may be large
+    body = codec.as_json({"version": codec.VERSION, "word": word, "members": members})
+    if len(body) > codec.MESSAGE_LIMIT:
+        return sentence_reply(500, f"the page has {len(body)} bytes: at most {codec.MESSAGE_LIMIT} are shown")
     return Reply(code=200, body=body, kind=JSON)
 
 
@@ -66,5 +68,5 @@ def _member(address: str, status: Status | None, age: float | None) -> dict[str,
     line: dict[str, object] = {"address": address, "age": age if age is None else round(age, 3)}
     if status:
         told = {"role": status.who.role, "rank": status.rank, "phase": status.phase}
-        line |= told | {"progress": codec.plain(status.marks.progress)}
+        line |= told | {"progress": codec.plain_values(status.marks.progress)}
     return line

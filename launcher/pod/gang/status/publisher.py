@@ -15,11 +15,11 @@ from launcher.pod.gang.protocol import codec
 from launcher.pod.gang.protocol.lease import lost_at
 from launcher.pod.gang.protocol.messages import Status
 from launcher.pod.gang.protocol.state import Limits
-from launcher.pod.gang.status.pages import JSON, Reply, sentence
+from launcher.pod.gang.status.pages import JSON, Reply, sentence_reply
 from launcher.pod.gang.status.peer_states import PeerStates, news
 from launcher.pod.gang.status.server import Asked
 
-HEADER = "Launcher-News"
+_HEADER = "Launcher-News"
 LONGEST_WAIT = 30.0
 BOOT_LIMIT = 128
 READERS = 2048  # boots are what askers say they are
@@ -41,7 +41,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reader:
+class _Reader:
     """Who asked: where from, when last, and the number of what was last written to it."""
 
     remote: str
@@ -58,7 +58,7 @@ class Publisher:
         self._peers = peers
         self._fresh = fresh
         self._written = (status, codec.encode(status))
-        self._readers: dict[str, Reader] = {}
+        self._readers: dict[str, _Reader] = {}
         self._next = asyncio.Event()
         self._was_read = asyncio.Event()
 
@@ -88,7 +88,7 @@ class Publisher:
         except ValueError:
             wait = -1.0
         if not wait >= 0.0:  # nor is "nan" a time to wait
-            return sentence(400, "wait: expected a number of seconds")
+            return sentence_reply(400, "wait: expected a number of seconds")
         boot = asked.fields.get("boot", "")[:BOOT_LIMIT]
         self._note(boot, asked.remote)
         if asked.fields.get("after") == self.said.token:
@@ -102,7 +102,7 @@ class Publisher:
             self._note(boot, asked.remote, read=said.number)
 
         body = self._as_json(self._fresh(said.status))
-        return Reply(code=200, body=body, kind=JSON, headers=((HEADER, said.token),), written=written)
+        return Reply(code=200, body=body, kind=JSON, headers=((_HEADER, said.token),), written=written)
 
     async def heard_out(self, until: float) -> None:
         """Wait until every recent reader was sent the present status, or has gone, or the time is over."""
@@ -122,7 +122,7 @@ class Publisher:
             self._written = (status, codec.encode(status))
         return self._written[1]
 
-    def _is_behind(self, reader: Reader, now: float) -> bool:
+    def _is_behind(self, reader: _Reader, now: float) -> bool:
         of_late = now < lost_at(reader.asked, self._limits)
         return of_late and reader.read != self.said.number and not self._peers.gone(reader.remote)
 
@@ -132,7 +132,7 @@ class Publisher:
             return
         former = self._readers.pop(boot, None)
         asked = former.asked if read and former else time.monotonic()
-        self._readers[boot] = Reader(remote=remote, asked=asked, read=read or (former.read if former else 0))
+        self._readers[boot] = _Reader(remote=remote, asked=asked, read=read or (former.read if former else 0))
         while len(self._readers) > READERS:
             del self._readers[next(iter(self._readers))]
         if read:

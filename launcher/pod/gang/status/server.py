@@ -12,10 +12,10 @@ from urllib.parse import parse_qsl
 
 import h11
 
-from launcher.pod.gang.status.pages import Reply, sentence
+from launcher.pod.gang.status.pages import Reply, sentence_reply
 from launcher.pod.gang.status.peer_states import normal
 
-HEAD_LIMIT = 8192
+_HEAD_LIMIT = 8192
 FIELDS_LIMIT = 16
 CONNECTIONS = 512
 FROM_ONE = 32  # of an address that is no peer's
@@ -41,13 +41,13 @@ class Patience:
     taking: float = 10.0
 
 
-Answer = Callable[[Asked], Awaitable[Reply]]
+_Answer = Callable[[Asked], Awaitable[Reply]]
 
 
 class Server:
     """All connections from outside."""
 
-    def __init__(self, answer: Answer, *, is_peer: Callable[[str], bool], patience: Patience) -> None:
+    def __init__(self, answer: _Answer, *, is_peer: Callable[[str], bool], patience: Patience) -> None:
         self._answer = answer
         self._is_peer = is_peer
         self._patience = patience
@@ -90,26 +90,26 @@ class Visitor:
         self._reader = reader
         self._writer = writer
         self._patience = patience
-        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_LIMIT)
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD_LIMIT)
         self.idle = True
         self.remote = normal(str((writer.get_extra_info("peername") or [""])[0]))  # none where it is gone already
         writer.transport.set_write_buffer_limits(0)  # to drain means: the kernel has taken all
 
-    async def serve(self, answer: Answer) -> None:
+    async def serve(self, answer: _Answer) -> None:
         """Answer until the other side leaves, is silent for too long, or asks for what is not served."""
         while await self._begins():
             try:
                 async with asyncio.timeout(self._patience.head):
                     request, whole = await self._request()
             except TimeoutError:
-                return await self._say(sentence(408, "too slow: expected the head of a request"))
+                return await self._say(sentence_reply(408, "too slow: expected the head of a request"))
             except h11.RemoteProtocolError as error:
-                return await self._say(sentence(error.error_status_hint, str(error)))
+                return await self._say(sentence_reply(error.error_status_hint, str(error)))
             self.idle = False
             if request.method != b"GET":
                 reply = Reply(code=405, body=b"expected GET\n", headers=(("Allow", "GET"),))
             else:
-                reply = await self._reply(request, answer) if whole else sentence(413, "expected no body")
+                reply = await self._reply(request, answer) if whole else sentence_reply(413, "expected no body")
             await self._say(reply, bodiless=request.method == b"HEAD")
             if (self._http.our_state, self._http.their_state) != (h11.DONE, h11.DONE):
                 return None
@@ -146,12 +146,12 @@ class Visitor:
                 raise ConnectionResetError
         return event, isinstance(self._http.next_event(), h11.EndOfMessage)
 
-    async def _reply(self, request: h11.Request, answer: Answer) -> Reply:
+    async def _reply(self, request: h11.Request, answer: _Answer) -> Reply:
         path, _, query = request.target.decode("ascii", "replace").partition("?")
         try:
             fields = dict(parse_qsl(query, max_num_fields=FIELDS_LIMIT))
         except ValueError:
-            return sentence(400, f"expected at most {FIELDS_LIMIT} fields")
+            return sentence_reply(400, f"expected at most {FIELDS_LIMIT} fields")
         return await answer(Asked(remote=self.remote, path=path, fields=fields))
 
     async def _say(self, reply: Reply, *, bodiless: bool = False) -> None:

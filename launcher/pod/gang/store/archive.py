@@ -16,15 +16,15 @@ from itertools import count
 
 from launcher import contract
 from launcher.pod.gang.store.record import KEY, Record
-from launcher.safefs.dirs import Below, Dir, format_of, inside, names, opened
-from launcher.safefs.small_file import NO_LINKS, Link
+from launcher.safefs.dirs import Below, Dir, directory_inside, format_of, names, opened
+from launcher.safefs.small_file import NO_LINKS, MakeLink
 
-LAST = 253402300799  # the last second that has a date; a file's time may be anything
+_LAST = 253402300799  # the last second that has a date; a file's time may be anything
 OF_A_RUN = (f"{contract.PASS_PREFIX}*", f"{contract.NODE_PREFIX}*", contract.EVENTS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class _Run:
     """An earlier run of the job: its record, and when it began by the volume's own clock."""
 
     record: Record
@@ -33,7 +33,7 @@ class Run:
     @property
     def name(self) -> str:
         """The directory below the output that its things are moved into."""
-        began = datetime.fromtimestamp(min(max(0, self.began_ns // 10**9), LAST), UTC)
+        began = datetime.fromtimestamp(min(max(0, self.began_ns // 10**9), _LAST), UTC)
         return f"{contract.RUN_PREFIX}{began:%Y%m%dT%H%M%S}-{self.record.key[:8]}"
 
 
@@ -45,7 +45,7 @@ class Moved:
     names: tuple[str, ...]
 
 
-def make_way(record: Record, output: Below, *, link: Link = os.link) -> Moved | None:
+def make_way(record: Record, output: Below, *, link: MakeLink = os.link) -> Moved | None:
     """Move a finished run's things aside; nothing if the last run did not finish, or this one began already."""
     if record.latest():
         return None
@@ -61,30 +61,30 @@ def make_way(record: Record, output: Below, *, link: Link = os.link) -> Moved | 
     return Moved(to=f"{output.path}/{run.name}", names=moved) if moved else None
 
 
-def last_run(record: Record) -> Run | None:
+def last_run(record: Record) -> _Run | None:
     """Return the newest earlier run of this job that came as far as a generation."""
     runs = []
     with record.where.found() as where:
         for key in names(where) if where else ():
             if where and KEY.fullmatch(key) and key != record.key and format_of(where, key) == stat.S_IFDIR:
-                with inside(where, key) as home:
+                with directory_inside(where, key) as home:
                     runs.append(_run(home, replace(record, key=key)))
     return max((run for run in runs if run), key=lambda run: (run.began_ns, run.record.key), default=None)
 
 
-def _run(home: Dir, record: Record) -> Run | None:
+def _run(home: Dir, record: Record) -> _Run | None:
     first = contract.generation_file(1)
     if not record.owns(home, first):
         return None
     with opened(home, first) as fd:
-        return Run(record=record, began_ns=os.fstat(fd).st_mtime_ns)
+        return _Run(record=record, began_ns=os.fstat(fd).st_mtime_ns)
 
 
 def _left(output: Dir) -> tuple[str, ...]:
     return tuple(sorted(name for name in names(output) if any(fnmatchcase(name, each) for each in OF_A_RUN)))
 
 
-def _move(output: Dir, name: str, into: Dir, link: Link) -> str | None:
+def _move(output: Dir, name: str, into: Dir, link: MakeLink) -> str | None:
     """Move one thing under a name that is free there; None if another pod was faster."""
     kind = format_of(output, name)
     for number in count():
@@ -112,7 +112,7 @@ def _rename(output: Dir, name: str, into: Dir, new: str) -> None:
         raise (FileExistsError() if error.errno in (errno.ENOTEMPTY, errno.ENOTDIR) else error) from None
 
 
-def _link_over(output: Dir, name: str, into: Dir, new: str, link: Link) -> None:
+def _link_over(output: Dir, name: str, into: Dir, new: str, link: MakeLink) -> None:
     """Move what is no directory by a second name, since a rename would replace a file."""
     try:
         link(name, new, src_dir_fd=output.fd, dst_dir_fd=into.fd, follow_symlinks=False)

@@ -20,8 +20,8 @@ from launcher.pod.gang.store.record import RecordError
 from launcher.pod.log import Tell, TroubleTold
 from launcher.safefs.dirs import APPEND, Below, opened
 
-LIMIT = 1000  # lines that wait
-LONGEST = 1 << 20
+_LIMIT = 1000  # lines that wait
+LONGEST_EVENT = 1 << 20
 # Read as well: what an earlier leader left half must not spoil the next line.
 APPEND_AND_READ = (APPEND ^ os.O_WRONLY) | os.O_RDWR
 
@@ -39,7 +39,7 @@ class EventFile:
         output: Below | None,
         tell: Tell,
         *,
-        limit: int = LIMIT,
+        limit: int = _LIMIT,
         clock: Callable[[], datetime] = wall_clock,
         write: Callable[[int, bytes], int] = os.write,
     ) -> None:
@@ -63,9 +63,9 @@ class EventFile:
         """Queue an event with the time of now; never wait."""
         if self._output is None:
             return
-        line = line_of(self._clock(), event, facts)
+        line = event_line(self._clock(), event, facts)
         with self._changed:
-            if len(self._lines) >= self._limit or len(line) > LONGEST:
+            if len(self._lines) >= self._limit or len(line) > LONGEST_EVENT:
                 self.lost += 1
             else:
                 self._lines.append(line)
@@ -132,7 +132,7 @@ class EventFile:
                     self._lines.popleft()
 
 
-def line_of(at: datetime, event: str, facts: dict[str, object]) -> bytes:
+def event_line(at: datetime, event: str, facts: dict[str, object]) -> bytes:
     """Return an event as its line; a number that JSON does not know becomes its name."""
     stamp = at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     text = json.dumps({"at": stamp, "event": event} | facts, default=str, skipkeys=True)

@@ -15,22 +15,22 @@ from itertools import islice
 
 from launcher.contract import DONE_FILE, PASS_PREFIX, pass_directory
 from launcher.pod.gang.store.record import RecordError
-from launcher.safefs.dirs import Below, Dir, inside, names, opened
+from launcher.safefs.dirs import Below, Dir, directory_inside, names, opened
 from launcher.safefs.overlay import Kind, walk
 from launcher.safefs.small_file import content
 
-NAME = re.compile(rf"{PASS_PREFIX}(\d{{5,9}})")
-KEPT = 10  # as many of the newest are told: members that see different ones have one of these in common
+_NAME = re.compile(rf"{PASS_PREFIX}(\d{{5,9}})")
+PASSES_KEPT = 10  # as many of the newest are told: members that see different ones have one of these in common
 TRIED = 100  # and so many are looked into for them
 
-Mark = tuple[int, int]  # when `done` was written last, and its inode
+_Mark = tuple[int, int]  # when `done` was written last, and its inode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
     """The passes that stood there before this run, by their `done`; to be trained over, not to go on from."""
 
-    marks: Mapping[int, Mark] = field(default_factory=dict)
+    marks: Mapping[int, _Mark] = field(default_factory=dict)
 
     @classmethod
     def take(cls, output: Below) -> Baseline:
@@ -50,11 +50,11 @@ def complete(output: Below, *, without: Baseline = NOTHING) -> tuple[int, ...]:
             return ()
         done = (number for number in sorted(_numbers(found), reverse=True) if _is_new(found, number, without))
         good = (number for number in islice(done, TRIED) if _is_whole(found, number))
-        return tuple(sorted(islice(good, KEPT)))
+        return tuple(sorted(islice(good, PASSES_KEPT)))
 
 
 def _numbers(output: Dir) -> tuple[int, ...]:
-    found = (NAME.fullmatch(name) for name in names(output))
+    found = (_NAME.fullmatch(name) for name in names(output))
     return tuple(int(each[1]) for each in found if each and each[0] == pass_directory(int(each[1])))
 
 
@@ -63,10 +63,10 @@ def _is_new(output: Dir, number: int, without: Baseline) -> bool:
     return mark is not None and mark != without.marks.get(number)
 
 
-def _mark(output: Dir, number: int) -> Mark | None:
+def _mark(output: Dir, number: int) -> _Mark | None:
     """Return the signs of a pass's `done`; it is opened, since a network volume may list what was there before."""
     try:
-        with inside(output, pass_directory(number)) as at, opened(at, DONE_FILE) as fd:
+        with directory_inside(output, pass_directory(number)) as at, opened(at, DONE_FILE) as fd:
             info = os.fstat(fd)
             return info.st_mtime_ns, info.st_ino
     except RecordError:
@@ -76,7 +76,7 @@ def _mark(output: Dir, number: int) -> Mark | None:
 def _is_whole(output: Dir, number: int) -> bool:
     """Return whether all that `done` speaks for is there; one that cannot be read is not whole."""
     try:
-        with inside(output, pass_directory(number)) as at:
+        with directory_inside(output, pass_directory(number)) as at:
             done = content(at, DONE_FILE)
             sizes = {path: size for path, size in _sizes(at).items() if path != DONE_FILE}
     except RecordError:

@@ -28,15 +28,15 @@ from launcher.pod.outcome import LauncherError, Outcome
 from launcher.pod.settings.nouns import Settings
 from launcher.safefs.dirs import Below, Dir
 from launcher.safefs.refusals import Refusal
-from launcher.safefs.small_file import Link, content, make, overwrite
+from launcher.safefs.small_file import MakeLink, content, make, overwrite
 
-VERSION = 1
+_VERSION = 1
 KEY = re.compile(r"[A-Za-z0-9-]{1,64}")
-DIGITS = 10  # of the number in `now`, which has the same length for ever
+_DIGITS = 10  # of the number in `now`, which has the same length for ever
 AHEAD = 1000  # how far `now` may lag behind; a leader that dies between two files leaves it one behind
 REMEDY = "move it away, or set LAUNCHER_RECORD to another directory"
 
-Noun = TypeVar("Noun")
+_Noun = TypeVar("_Noun")
 
 
 class RecordError(LauncherError):
@@ -45,7 +45,7 @@ class RecordError(LauncherError):
     code = Code.GANG
 
 
-REFUSAL = Refusal(
+_REFUSAL = Refusal(
     error=RecordError, advice={errno.EROFS: "mount the volume for writing, or set LAUNCHER_RECORD=none"}
 )
 
@@ -57,7 +57,7 @@ class Record:
     where: Below
     key: str
     job: str
-    link: Link = field(default=os.link, compare=False)
+    link: MakeLink = field(default=os.link, compare=False)
 
     def __post_init__(self) -> None:
         """Refuse a key that cannot be the name of a directory."""
@@ -74,7 +74,7 @@ class Record:
     def make(self, generation: Generation) -> bool:
         """Make a generation; return whether it stands as given and is the newest."""
         number = generation.number
-        if not 0 < number < 10**DIGITS - AHEAD:
+        if not 0 < number < 10**_DIGITS - AHEAD:
             raise RecordError(f"{self.home.path}/{NOW} has a number that no gang can reach: {REMEDY}")
         with self.home.opened(make=True) as home:
             # Numbers may leave gaps, and a leader that slept must not fill one.
@@ -84,7 +84,7 @@ class Record:
                 return False
             # It may have slept since, too, and must not take `now` back.
             newest = max(self._probe(home, number)[0], self._now(home))
-            overwrite(home, NOW, f"{newest:0{DIGITS}}\n".encode())
+            overwrite(home, NOW, f"{newest:0{_DIGITS}}\n".encode())
         return newest == number
 
     def highest(self) -> int:
@@ -145,22 +145,22 @@ class Record:
         return number, newest
 
     def _now(self, home: Dir) -> int:
-        text = content(home, NOW, limit=DIGITS + 1)
+        text = content(home, NOW, limit=_DIGITS + 1)
         if not text:  # empty: its writer was killed, or the volume was full
             return 0
-        if not re.fullmatch(rb"\d{%d}\n" % DIGITS, text):
+        if not re.fullmatch(rb"\d{%d}\n" % _DIGITS, text):
             raise _unfit(home, NOW, "does not hold a number")
         return int(text)
 
     def _write(self, home: Dir, name: str, encode: Callable[[], bytes]) -> bool:
-        head = json.dumps({"record": VERSION, "key": self.key, "job": self.job}).encode()
+        head = json.dumps({"record": _VERSION, "key": self.key, "job": self.job}).encode()
         try:
             text = head + b"\n" + encode() + b"\n"
         except Malformed as error:
             raise RecordError(f"{home.path}/{name} cannot be written: {error}") from error
         return make(home, name, text, link=self.link)
 
-    def _read(self, home: Dir, name: str, decode: Callable[[bytes], Noun]) -> Noun | None:
+    def _read(self, home: Dir, name: str, decode: Callable[[bytes], _Noun]) -> _Noun | None:
         text = content(home, name)
         if text is None:
             return None
@@ -176,7 +176,7 @@ class Record:
 
 def on_volume(root: PurePosixPath, *parts: str) -> Below:
     """Return a directory below a trusted one, of which the system's refusals are RecordErrors."""
-    return Below(root=root, parts=parts, refusal=REFUSAL)
+    return Below(root=root, parts=parts, refusal=_REFUSAL)
 
 
 def output_of(settings: Settings) -> Below | None:
@@ -204,8 +204,8 @@ def header(home: Dir, name: str, head: bytes) -> dict[str, object]:
     version = facts.get("record")
     if type(version) is not int or version < 1:
         raise _unfit(home, name, "is torn or forged")
-    if version > VERSION:
-        raise _unfit(home, name, f"was written by a newer launcher (version {version}, not {VERSION})")
+    if version > _VERSION:
+        raise _unfit(home, name, f"was written by a newer launcher (version {version}, not {_VERSION})")
     return facts
 
 

@@ -14,7 +14,7 @@ from launcher.pod.gang.store.record import Record, RecordError
 from launcher.pod.log import Tell, TroubleTold
 from launcher.pod.outcome import Outcome
 
-PATIENCE = 5.0
+_PATIENCE = 5.0
 
 
 class Recorder:
@@ -26,7 +26,7 @@ class Recorder:
         nudge: Callable[[], None],
         tell: Tell,
         *,
-        patience: float = PATIENCE,
+        patience: float = _PATIENCE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Look at once; `nudge` is called on any thread after each change of the facts, and must not wait."""

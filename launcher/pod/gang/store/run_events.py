@@ -11,14 +11,14 @@ from launcher.pod.gang.protocol.state import Heard
 from launcher.pod.outcome import Outcome
 from launcher.pod.settings.nouns import Role
 
-Put = Callable[..., None]
+_Put = Callable[..., None]
 PROGRESS = 5.0  # seconds between two lines of one pass: a trainer may report at every step
 
 
 class RunEvents:
     """What was noted last, so that nothing is noted twice."""
 
-    def __init__(self, put: Put, *, job: str) -> None:
+    def __init__(self, put: _Put, *, job: str) -> None:
         self._put = put
         self._job = job
         self._key: str | None = None

@@ -19,7 +19,7 @@ from launcher.pod.programs.plan import Resume
 from launcher.pod.settings.nouns import Settings
 
 # The client of a network volume may remember for so long what is so no more, and a server be away.
-PATIENCE = 60.0
+SURVEY_PATIENCE = 60.0
 PAUSE = 1.0
 
 
@@ -85,7 +85,7 @@ class Store:
 
         It waits for the volume: an errand, which a signal to stop leaves behind.
         """
-        until, trouble = self._clock() + PATIENCE, TroubleTold(self._tell, "record_trouble", "record_back")
+        until, trouble = self._clock() + SURVEY_PATIENCE, TroubleTold(self._tell, "record_trouble", "record_back")
         while True:
             try:
                 found = self._survey(leads=leads)

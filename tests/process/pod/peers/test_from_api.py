@@ -17,7 +17,7 @@ import trustme
 
 from launcher.kube.account import Account
 from launcher.kube.transport import bearer
-from launcher.kube.watch import LINE_LIMIT
+from launcher.kube.watch import WATCH_LINE_LIMIT
 from launcher.pod.outcome import TERMINATION_LIMIT, ApiError, JoinError, SettingsError
 from launcher.pod.peers import from_api
 from launcher.pod.peers.from_api import ApiLimits, PodApi
@@ -478,7 +478,7 @@ def test_half_a_line_is_dropped_and_the_watch_goes_on_from_the_last_whole_one(ap
 
 def test_a_line_beyond_all_measure_is_not_kept(api: ApiServer, meet: Meet) -> None:
     api.put(*THREE[:2])
-    api.say("watch", Raw(body=b"x" * (LINE_LIMIT + 10)))
+    api.say("watch", Raw(body=b"x" * (WATCH_LINE_LIMIT + 10)))
     meeting = meet()
     wait_until(lambda: len(api.asked("list")) == 2)
     api.put(THREE[2])

@@ -104,13 +104,17 @@ def test_this_machine_has_the_addresses_of_its_interfaces_without_their_scopes()
     shown = {each.address.partition("%")[0] for all_of in psutil.net_if_addrs().values() for each in all_of}
     assert "127.0.0.1" in addresses.local()
     assert addresses.local() <= shown
-    assert [addresses.plain(text) for text in ("FE80::1%eth0", "02:42:ac:11:00:02", "")] == ["fe80::1", "", ""]
+    assert [addresses.plain_address(text) for text in ("FE80::1%eth0", "02:42:ac:11:00:02", "")] == [
+        "fe80::1",
+        "",
+        "",
+    ]
 
 
 def test_only_the_way_that_is_taken_is_imported() -> None:
     program = (
         "import sys, threading; from launcher.pod.peers import discovery;"
-        "from launcher.pod.settings.variables import read;"
+        "from launcher.pod.settings.variables import read_settings;"
         "given = {'LAUNCHER_PEERS': 'static:127.0.1.1', 'POD_IP': '127.0.1.1', 'LAUNCHER_RUNTIME': 'env'};"
         "s = read(given, ['--', 'x']);"
         "next(discovery.rosters(s, lambda *_, **__: None, threading.Event()));"

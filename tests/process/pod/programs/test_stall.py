@@ -21,7 +21,7 @@ import psutil
 import pytest
 
 from launcher.pod.programs.stall import ENVIRON, cpu_seconds, dump
-from launcher.pod.programs.stall_rule import Sample, begin, due, observe, stalled
+from launcher.pod.programs.stall_rule import Sample, begin, observe, stall_due, stalled
 from tests.support.lives import STOPPED, Lives, gone, state
 from tests.support.talking import events, free_port
 from tests.support.waiting import wait_until
@@ -116,7 +116,7 @@ def seen(trainer: Trainer, looks: int) -> list[bool]:
     stillness = begin(trainer.sample(), 0.0)
     for _ in range(looks):
         time.sleep(LOOK)
-        stillness = observe(stillness, trainer.sample(), due(stillness, STALL), STALL)
+        stillness = observe(stillness, trainer.sample(), stall_due(stillness, STALL), STALL)
         thoughts.append(stalled(stillness, STALL))
     return thoughts
 

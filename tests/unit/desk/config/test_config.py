@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launcher.desk.config.config import parsed, place, read
+from launcher.desk.config.config import parsed_config, place, read_config
 from launcher.desk.config.datacenters import Datacenter, DeskConfig, Storage, chosen
 from launcher.desk.errors import Problem
 
@@ -27,12 +27,12 @@ SECRET = "5ecret-0f-mine"  # noqa: S105  # opens nothing
 
 def told(text: str) -> str:
     with pytest.raises(Problem) as caught:
-        parsed(text, "config")
+        parsed_config(text, "config")
     return str(caught.value)
 
 
 def test_the_seeds_configuration_is_read() -> None:
-    found = chosen(parsed(SEEDS, "config"), "")
+    found = chosen(parsed_config(SEEDS, "config"), "")
     assert found == Datacenter(
         name="datacenter1", username="me@example.com", password=SECRET, endpoint="https://cloud.paddlepaddle.org"
     )
@@ -46,7 +46,7 @@ datacenters:
    volume: {claim: mfs, path: /homes/me/}, public: {nfs: "nfs:/public"}}
 - {name: b, context: other, username: 12345}
 """
-    config = parsed(text, "config")
+    config = parsed_config(text, "config")
     first = chosen(config, "a")
     assert first.volume == Storage(claim="mfs", path="homes/me")
     assert first.public == Storage(nfs="nfs:/public")
@@ -59,7 +59,7 @@ datacenters:
 
 def test_without_any_the_kubeconfig_is_meant() -> None:
     assert chosen(DeskConfig(), "") == Datacenter()
-    assert chosen(parsed("", "config"), "") == Datacenter()
+    assert chosen(parsed_config("", "config"), "") == Datacenter()
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_all_problems_are_told_at_once() -> None:
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8080", "localhost", "[::1]:1"])
 def test_plain_http_is_for_loopback(host: str) -> None:
-    assert parsed(SEEDS.replace("https://cloud.paddlepaddle.org", f"http://{host}"), "config").datacenters
+    assert parsed_config(SEEDS.replace("https://cloud.paddlepaddle.org", f"http://{host}"), "config").datacenters
 
 
 def test_the_file_is_where_the_environment_says(tmp_path: Path) -> None:
@@ -111,22 +111,22 @@ def test_a_file_that_others_can_read_is_told(tmp_path: Path) -> None:
     path, said = tmp_path / "config", list[str]()
     path.write_text(SEEDS)
     path.chmod(0o640)
-    read(path, needed=True, tell=said.append)
+    read_config(path, needed=True, tell=said.append)
     assert said == [f"{path} contains a password and can be read by others: run `chmod 600 {path}`"]
     path.chmod(0o600)
-    read(path, needed=True, tell=said.append)
+    read_config(path, needed=True, tell=said.append)
     assert len(said) == 1
 
 
 def test_a_file_that_is_named_must_be_there(tmp_path: Path) -> None:
-    assert read(tmp_path / "none", needed=False, tell=print).datacenters == ()
+    assert read_config(tmp_path / "none", needed=False, tell=print).datacenters == ()
     with pytest.raises(Problem, match="does not exist"):
-        read(tmp_path / "none", needed=True, tell=print)
+        read_config(tmp_path / "none", needed=True, tell=print)
     with pytest.raises(Problem, match="cannot be read"):
-        read(tmp_path, needed=True, tell=print)
+        read_config(tmp_path, needed=True, tell=print)
     (tmp_path / "bytes").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(Problem, match="not UTF-8 text"):
-        read(tmp_path / "bytes", needed=True, tell=print)
+        read_config(tmp_path / "bytes", needed=True, tell=print)
 
 
 JSON = st.recursive(
@@ -144,7 +144,7 @@ WHOLE = st.fixed_dictionaries(
 def said_of(text: str) -> str:
     """Return what is wrong with a configuration, nothing where it serves."""
     try:
-        chosen(parsed(text, "config"), "")
+        chosen(parsed_config(text, "config"), "")
     except Problem as problem:
         return str(problem)
     return ""
@@ -166,4 +166,4 @@ def test_no_damage_shows_the_secret_or_a_traceback(junk: str, at: int, less: int
 @given(st.binary(max_size=200))
 def test_no_bytes_end_in_a_traceback(data: bytes) -> None:
     with suppress(Problem):
-        parsed(data.decode(errors="surrogateescape"), "config")
+        parsed_config(data.decode(errors="surrogateescape"), "config")

@@ -8,7 +8,7 @@ from launcher.contract import DOCTOR_LABEL
 from launcher.desk.config.datacenters import Storage
 from launcher.desk.doctor import probe_findings
 from launcher.desk.doctor.checks import Finding
-from launcher.desk.doctor.probe import manifest
+from launcher.desk.doctor.probe import probe_manifest
 
 MIB = 1 << 20
 NODES = ("node-1", "node-2")
@@ -27,16 +27,16 @@ def together(*, nodes: tuple[str, str] = NODES, seen: bool = True, excluded: boo
             "2.6.2 for `python`; `paddle train` is /p/pa",
         ),
         (probe_findings.image("i", paddle="", command=""), True, "it contains no Paddle"),
-        (probe_findings.shm(512 * MIB), True, "512 MiB"),
-        (probe_findings.shm(64 * MIB), False, "gets 64 MiB"),
-        (probe_findings.written("", ""), True, "write, create exclusively and rename files"),
+        (probe_findings.shm_seen(512 * MIB), True, "512 MiB"),
+        (probe_findings.shm_seen(64 * MIB), False, "gets 64 MiB"),
+        (probe_findings.write_finding("", ""), True, "write, create exclusively and rename files"),
         (
-            probe_findings.written("write a file", "permission denied"),
+            probe_findings.write_finding("write a file", "permission denied"),
             False,
             "cannot write a file on it: permission denied",
         ),
-        (probe_findings.written("rename a file", "operation not permitted"), False, "cannot rename a file"),
-        (probe_findings.written("write a file", "no space is left there"), False, "no space is left"),
+        (probe_findings.write_finding("rename a file", "operation not permitted"), False, "cannot rename a file"),
+        (probe_findings.write_finding("write a file", "no space is left there"), False, "no space is left"),
         (together(), True, "two pods on two nodes share the volume: a file was seen after 1.2 s"),
         (together(nodes=("n", "n")), True, "on one node, n, where both were started"),
         (
@@ -46,13 +46,17 @@ def together(*, nodes: tuple[str, str] = NODES, seen: bool = True, excluded: boo
         ),
         (together(excluded=False), False, "could both create the same file exclusively"),
         (probe_findings.no_second("Multi-Attach error"), False, "Multi-Attach error"),
-        (probe_findings.name("h", 2, wanted=2, why="", milliseconds=80), True, "all 2 pods after 0.1 s"),
+        (probe_findings.name_finding("h", 2, wanted=2, why="", milliseconds=80), True, "all 2 pods after 0.1 s"),
         (
-            probe_findings.name("h", 1, wanted=2, why="", milliseconds=20000),
+            probe_findings.name_finding("h", 1, wanted=2, why="", milliseconds=20000),
             False,
             "has the addresses of 1 of 2 pods after 20 s",
         ),
-        (probe_findings.name("h", 0, wanted=2, why="not known", milliseconds=1), False, "has no address (not known)"),
+        (
+            probe_findings.name_finding("h", 0, wanted=2, why="not known", milliseconds=1),
+            False,
+            "has no address (not known)",
+        ),
         (probe_findings.no_image("dc"), True, "dc has no `image:`"),
         (probe_findings.no_pod("i", "it cannot start: its image cannot be pulled (X)"), False, "cannot be pulled"),
         (probe_findings.no_pod("i", "it cannot start: ended with 128 (StartError)"), False, "has no /opt/launcher"),
@@ -81,13 +85,13 @@ def test_each_is_a_sentence_and_a_remedy_where_it_is_wrong(found: Finding, good:
 def test_shards_are_judged_as_trainers_will(
     by_rank: tuple[int, ...], under_data: tuple[int, ...], good: bool, told: str
 ) -> None:
-    found = probe_findings.shards("/j", 3, by_rank=by_rank, under_data=under_data)
+    found = probe_findings.shards_finding("/j", 3, by_rank=by_rank, under_data=under_data)
     assert (found.good, bool(found.remedy)) == (good, not good)
     assert told in found.sentence
 
 
 def test_a_probe_has_what_a_jobs_pod_has_and_stays_apart_from_the_other() -> None:
-    made = manifest("n-1", "i", Storage(claim="mfs", path="a"), pair="t", restricted=True, registries=("r",))
+    made = probe_manifest("n-1", "i", Storage(claim="mfs", path="a"), pair="t", restricted=True, registries=("r",))
     spec = made["spec"]
     assert [each["name"] for each in spec["volumes"]] == ["volume", "shm"]
     assert spec["containers"][0]["volumeMounts"][1] == {"name": "shm", "mountPath": "/dev/shm"}
@@ -95,5 +99,5 @@ def test_a_probe_has_what_a_jobs_pod_has_and_stays_apart_from_the_other() -> Non
     assert apart["podAffinityTerm"]["labelSelector"] == {"matchLabels": {DOCTOR_LABEL: "t"}}
     assert made["metadata"]["labels"][DOCTOR_LABEL] == "t"
     assert spec["securityContext"]["runAsNonRoot"]
-    without = manifest("n-1", "i", None, pair="t", restricted=True, registries=())
+    without = probe_manifest("n-1", "i", None, pair="t", restricted=True, registries=())
     assert without["spec"]["volumes"][0] == {"name": "volume", "emptyDir": {}}

@@ -14,15 +14,15 @@ from websocket._abnf import frame_buffer
 from launcher.desk.config.datacenters import Storage
 from launcher.desk.errors import Problem
 from launcher.desk.files import pod
-from launcher.desk.files.frames import BINARY, CLOSE, LONGEST, MORE, PING, STDERR, STDOUT, Messages, frame
-from launcher.desk.files.progress import size, text
+from launcher.desk.files.frames import BINARY, CLOSE, LONGEST_MESSAGE, MORE, PING, STDERR, STDOUT, Messages, frame
+from launcher.desk.files.progress import progress_line, size
 from launcher.text import shown
 from launcher.transfer.chunks import CHUNK, DIGEST, MOST, agreed, chunk_of, count_of, digests
 from launcher.transfer.counting import Count
 from launcher.transfer.frames import HEAD, Frames, encoded
-from launcher.transfer.listing import DIGESTS, IN_A_BATCH, TEXT, Entry, batches
-from launcher.transfer.names import checked, divided, joined, part_of
-from launcher.transfer.problem import Garbled, Trouble
+from launcher.transfer.listing import DIGESTS, IN_A_BATCH, TEXT, TreeEntry, batches
+from launcher.transfer.names import checked_path, divided, joined, part_of
+from launcher.transfer.problem import Garbled, TransferError
 
 
 @given(st.lists(st.tuples(st.text(max_size=20), st.binary(max_size=50)), max_size=5), st.integers(1, 30))
@@ -51,8 +51,8 @@ def test_noise_is_no_frame_or_few(noise: bytes, piece: int) -> None:
 
 @given(st.text() | st.none() | st.integers() | st.lists(st.text()))
 def test_a_name_that_is_taken_stays_below(name: object) -> None:
-    with suppress(Trouble):
-        path = checked(name)
+    with suppress(TransferError):
+        path = checked_path(name)
         top = os.fsencode("/top/of/it")
         assert os.path.normpath(top + b"/" + os.fsencode(path)) == top + b"/" + os.fsencode(path)
         assert joined(*divided(path)) == path
@@ -67,8 +67,8 @@ def test_a_name_that_is_shown_cannot_move_a_cursor(name: str) -> None:
 def test_a_part_has_the_same_name_each_time_and_fits() -> None:
     assert part_of("x" * 255) == part_of("x" * 255) != part_of("y")
     assert len(part_of("x" * 255)) < 40
-    with pytest.raises(Trouble):
-        checked(part_of("x"))
+    with pytest.raises(TransferError):
+        checked_path(part_of("x"))
 
 
 @given(st.integers(0, 1 << 60))
@@ -100,7 +100,7 @@ def test_what_is_agreed_is_what_is_the_same(data: st.DataObject) -> None:
 
 @given(st.lists(st.tuples(st.integers(1, 4000), st.integers(-1, 1 << 40)), max_size=60))
 def test_batches_hold_all_and_none_is_too_large(rows: list[tuple[int, int]]) -> None:
-    entries = [Entry("n" * length, length_of) for length, length_of in rows]
+    entries = [TreeEntry("n" * length, length_of) for length, length_of in rows]
     found = list(batches(entries))
     assert [entry for batch in found for entry in batch] == entries
     for batch in found:
@@ -142,7 +142,7 @@ def test_long_messages_have_long_lengths() -> None:
         assert (channel, len(payload)) == (STDOUT, long - 1)
 
 
-@pytest.mark.parametrize("frame", [b"\x82\xff", b"\x82\x7f" + (LONGEST + 1).to_bytes(8)])
+@pytest.mark.parametrize("frame", [b"\x82\xff", b"\x82\x7f" + (LONGEST_MESSAGE + 1).to_bytes(8)])
 def test_frames_of_no_server_are_refused(frame: bytes) -> None:
     with pytest.raises(Garbled):
         list(Messages().feed(frame))
@@ -174,7 +174,7 @@ def test_what_the_client_sends_is_what_another_reader_reads(length: int) -> None
 
 
 def test_the_pod_is_restricted_and_does_not_stay() -> None:
-    made = pod.manifest("n", "image", Storage(claim="mfs", path="homes/me"), read_only=True, restricted=True)
+    made = pod.files_pod("n", "image", Storage(claim="mfs", path="homes/me"), read_only=True, restricted=True)
     spec = made["spec"]
     (container,) = spec["containers"]
     assert spec["activeDeadlineSeconds"] > 0
@@ -197,7 +197,7 @@ def test_the_pod_is_restricted_and_does_not_stay() -> None:
     ],
 )
 def test_the_pod_has_volumes_of_other_kinds(storage: Storage, source: dict[str, object]) -> None:
-    made = pod.manifest("n", "image", storage, read_only=False, restricted=False, registries=("r",))
+    made = pod.files_pod("n", "image", storage, read_only=False, restricted=False, registries=("r",))
     assert made["spec"]["volumes"] == [{"name": "volume", **source}]
     assert made["spec"]["imagePullSecrets"] == [{"name": "r"}]
     assert "runAsUser" not in made["spec"]["securityContext"]
@@ -205,13 +205,13 @@ def test_the_pod_has_volumes_of_other_kinds(storage: Storage, source: dict[str, 
 
 def test_a_volume_by_its_driver_alone_is_told() -> None:
     with pytest.raises(Problem, match="create a claim"):
-        pod.manifest("n", "image", Storage(csi={"driver": "d"}), read_only=False, restricted=True)
+        pod.files_pod("n", "image", Storage(csi={"driver": "d"}), read_only=False, restricted=True)
 
 
 def test_how_far_it_is_fits_into_a_line() -> None:
     count = Count(all_files=10_000, all_bytes=2 << 30, files=5_000, bytes=1 << 30, came=1 << 30)
-    assert text(count, 10.0) == " 50%  5,000/10,000 files  1.1 GB/2.1 GB  107.4 MB/s"
-    assert text(Count(), 0.0) == "100%  0/0 files  0 B/0 B  0 B/s"
+    assert progress_line(count, 10.0) == " 50%  5,000/10,000 files  1.1 GB/2.1 GB  107.4 MB/s"
+    assert progress_line(Count(), 0.0) == "100%  0/0 files  0 B/0 B  0 B/s"
     assert [size(number) for number in (0, 999, 1000, 10**9, 10**15)] == [
         "0 B",
         "999 B",

@@ -57,7 +57,7 @@ def test_a_path_that_is_nowhere_is_told(word: str, told: str) -> None:
 
 def test_what_is_public_is_read_only() -> None:
     with pytest.raises(Problem, match="/pfs/dc/public/x is read-only"):
-        paths.written(paths.remote("/pfs/dc/public/x", DATACENTER))
+        paths.writable(paths.remote("/pfs/dc/public/x", DATACENTER))
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_path_names_its_datacenter(word: str, named: str) -> None:
     ],
 )
 def test_src_is_below_the_current_directory(word: str, found: tuple[str, str]) -> None:
-    assert paths.source(word, "/home/me/work") == found
+    assert paths.local_source(word, "/home/me/work") == found
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_src_is_below_the_current_directory(word: str, found: tuple[str, str]) -
 )
 def test_src_that_is_not_below_the_current_directory_is_told(word: str) -> None:
     with pytest.raises(Problem):
-        paths.source(word, "/home/me/work")
+        paths.local_source(word, "/home/me/work")
 
 
 @given(st.text(max_size=40))
@@ -124,6 +124,6 @@ def test_whatever_is_typed_is_a_place_below_or_a_problem(text: str) -> None:
             assert not found.path.startswith("/")
             assert ".." not in found.path.split("/")
         with suppress(Problem):
-            base, first = paths.source(word, "/home/me")
+            base, first = paths.local_source(word, "/home/me")
             assert ".." not in f"{base}/{first}".split("/")
             assert "/" not in first

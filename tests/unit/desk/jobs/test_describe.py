@@ -46,7 +46,7 @@ def a_pod(state: Json, *, phase: str = "Running", role: str = "paddle-job", inde
 
 
 def gang(*jobs: Json) -> JobGang:
-    found = lookup.of(tuple(map(job_state.job, jobs)))
+    found = lookup.gang_of(tuple(map(job_state.kube_job, jobs)))
     assert found
     return found
 
@@ -57,15 +57,15 @@ def ended(kind: str) -> list[Json]:
 
 
 def test_a_jobs_row_is_the_seeds() -> None:
-    job = job_state.job(a_job(active=1, failed=1, startTime="2017-05-24T07:52:45Z"))
-    assert tables.job(0, job) == SEEDS_ROW
+    job = job_state.kube_job(a_job(active=1, failed=1, startTime="2017-05-24T07:52:45Z"))
+    assert tables.job_row(0, job) == SEEDS_ROW
 
 
 def test_only_a_complete_job_has_a_completion() -> None:
-    failed = job_state.job(a_job(conditions=ended("Failed"), failed=3))
-    assert tables.job(0, failed).split("\t")[5] == "<nil>"
-    complete = job_state.job(a_job(conditions=ended("Complete"), completionTime="2026-11-18T10:00:00Z"))
-    assert tables.job(0, complete).split("\t")[5] == "2026-11-18T10:00:00Z"
+    failed = job_state.kube_job(a_job(conditions=ended("Failed"), failed=3))
+    assert tables.job_row(0, failed).split("\t")[5] == "<nil>"
+    complete = job_state.kube_job(a_job(conditions=ended("Complete"), completionTime="2026-11-18T10:00:00Z"))
+    assert tables.job_row(0, complete).split("\t")[5] == "2026-11-18T10:00:00Z"
 
 
 @pytest.mark.parametrize(
@@ -105,13 +105,13 @@ def test_a_gangs_state_is_that_of_all_its_jobs(trainers: Json, pservers: Json, s
     ],
 )
 def test_a_pod_says_what_holds_it_up_or_how_it_ended(state: Json, why: str, stuck: bool, code: int | None) -> None:
-    pod = job_state.pod(a_pod(state))
+    pod = job_state.kube_pod(a_pod(state))
     assert (pod.why, pod.stuck, pod.code, pod.title) == (why, stuck, code, "trainer-1")
 
 
 def test_pods_are_in_order_of_role_and_rank() -> None:
     found = [
-        job_state.pod(a_pod({}, role=role, index=at))
+        job_state.kube_pod(a_pod({}, role=role, index=at))
         for role in ("paddle-job-pserver", "paddle-job")
         for at in ("10", "9")
     ]
@@ -125,17 +125,17 @@ def test_pods_are_in_order_of_role_and_rank() -> None:
 
 def test_last_words_are_shown_once_for_all_who_have_them() -> None:
     states = {"terminated": {"exitCode": 3, "message": "trainer 1 failed\nwith\x1b[31m this"}}
-    pods = [job_state.pod(a_pod(states, phase="Failed", index=at)) for at in ("0", "1")]
+    pods = [job_state.kube_pod(a_pod(states, phase="Failed", index=at)) for at in ("0", "1")]
     assert describe.failures(pods) == "\nlast words of pod-0, pod-1\n  trainer 1 failed\n  with?[31m this\n"
 
 
 def test_what_the_gangs_leader_says_is_shown() -> None:
     """As a launcher writes it."""
     generation = Generation(number=2, members=(), digest="d", resume=3, restarts=1, cause="trainer 1 failed")
-    word = codec.plain(LeaderMessage(stage=Stage.TRAINING, generation=generation))
+    word = codec.plain_values(LeaderMessage(stage=Stage.TRAINING, generation=generation))
     members = [{"address": "10.0.0.1", "role": "trainer", "rank": 0, "phase": "training", "progress": {"pass": 4}}]
     assert (
-        describe.gang({"word": word, "members": members})
+        describe.gang_page({"word": word, "members": members})
         == """
 the gang, according to its leader
 stage:       training
@@ -147,7 +147,7 @@ address   role     rank  phase     progress
 10.0.0.1  trainer  0     training  pass=4
 """
     )
-    assert describe.gang({}) == describe.gang({"word": 3}) == ""
+    assert describe.gang_page({}) == describe.gang_page({"word": 3}) == ""
 
 
 ANY = st.recursive(
@@ -163,10 +163,10 @@ ANY = st.recursive(
 
 @given(st.dictionaries(st.sampled_from(("metadata", "status", "spec")), ANY))
 def test_nothing_that_an_api_could_send_raises(found: Mapping[str, Any]) -> None:
-    job, pod = job_state.job(found), job_state.pod(found)
-    assert tables.job(0, job, wide=True).count("\n") == 1
+    job, pod = job_state.kube_job(found), job_state.kube_pod(found)
+    assert tables.job_row(0, job, wide=True).count("\n") == 1
     assert tables.worker(pod, wide=True).count("\n") == 1
-    assert describe.pods([pod])
+    assert describe.pods_page([pod])
 
 
 @given(st.binary(max_size=80), st.integers(300, 599))
@@ -235,17 +235,17 @@ def test_doctor_on_a_quota_that_is_used_up() -> None:
 
 def test_doctor_on_shared_memory() -> None:
     bare = {"metadata": {"name": "p"}, "spec": {"containers": [{"volumeMounts": [{"mountPath": "/work"}]}]}}
-    assert not checks.shm([bare]).good
+    assert not checks.shm_finding([bare]).good
     own = {"metadata": {"name": "q"}, "spec": {"containers": [{"volumeMounts": [{"mountPath": "/dev/shm"}]}]}}
-    assert checks.shm([own]).good
-    assert checks.shm([own, bare]).sentence == "only 64 MiB of /dev/shm in p"
+    assert checks.shm_finding([own]).good
+    assert checks.shm_finding([own, bare]).sentence == "only 64 MiB of /dev/shm in p"
 
 
 def test_doctor_on_pods_registries_and_names() -> None:
-    assert not checks.pods("violates PodSecurity", "n").good
-    assert checks.pods("", "n").sentence == "the namespace admits the pods of jobs: n"
-    assert checks.registries(["a", "b"]).sentence == "pull secrets for submit -registry: a, b"
-    assert checks.registries([]).sentence.startswith("no pull secret")
+    assert not checks.pods_finding("violates PodSecurity", "n").good
+    assert checks.pods_finding("", "n").sentence == "the namespace admits the pods of jobs: n"
+    assert checks.registries_finding(["a", "b"]).sentence == "pull secrets for submit -registry: a, b"
+    assert checks.registries_finding([]).sentence.startswith("no pull secret")
     assert checks.dns([{"endpoints": [{"conditions": {"ready": True}}]}]).good
     assert not checks.dns([{"endpoints": [{"conditions": {"ready": False}}]}, {}]).good
     assert not checks.no_volume("d").good
@@ -258,19 +258,19 @@ def test_doctor_on_pods_registries_and_names() -> None:
 def test_a_job_whose_description_cannot_be_read_is_shown_all_the_same(text: str) -> None:
     job = a_job()
     job["metadata"]["annotations"] = {SPEC_ANNOTATION: text}
-    assert job_state.job(job).spec == {"unreadable": True}
+    assert job_state.kube_job(job).spec == {"unreadable": True}
     job["metadata"]["deletionTimestamp"] = "2026-11-18T10:00:00Z"
-    assert job_state.job(job).state == "Terminating"
+    assert job_state.kube_job(job).state == "Terminating"
 
 
 def test_a_pod_that_no_node_takes_says_why() -> None:
     pod = a_pod({}, phase="Pending")
     no = {"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available"}
     pod["status"] = {"phase": "Pending", "conditions": [{"type": "Initialized"}, no]}
-    assert job_state.pod(pod).why == "no node takes it: 0/3 nodes are available"
+    assert job_state.kube_pod(pod).why == "no node takes it: 0/3 nodes are available"
 
 
 @pytest.mark.parametrize("name", ["a=b", "a,b", "", "a b", "a/b", "ü"])
 def test_what_cannot_be_a_name_is_no_selector(name: str) -> None:
     with pytest.raises(Problem, match="cannot be a job's name"):
-        lookup.checked(name)
+        lookup.checked_name(name)

@@ -138,13 +138,13 @@ def test_a_watch_is_entered_and_a_forgotten_version_lists_again() -> None:
 
 @pytest.mark.parametrize("status", [410, 503])
 def test_a_refused_watch_that_passes_lists_again(status: int) -> None:
-    server = Server(0, refusals.Refused("busy", status=status, message="busy"))
+    server = Server(0, refusals.ApiRefused("busy", status=status, message="busy"))
     found = changes(cast("Api", server), "Pod", "")
     assert [[each["metadata"]["name"] for each in next(found)] for _ in range(2)] == [["listed-1"], ["listed-2"]]
 
 
 def test_a_right_that_is_missing_ends_a_watch() -> None:
-    found = changes(cast("Api", Server(0, refusals.Refused("no", status=403, message="no"))), "Pod", "")
+    found = changes(cast("Api", Server(0, refusals.ApiRefused("no", status=403, message="no"))), "Pod", "")
     next(found)
     with pytest.raises(Refused):
         next(found)

@@ -12,7 +12,7 @@ from launcher.desk.rehearsal.example import Example
 from launcher.desk.rehearsal.rehearsal import JOB, PACKAGE, Rehearsal, RehearsalPod, addresses, pods_of, ports
 from launcher.job import PaddleJob, Volume
 from launcher.pod.settings.nouns import Runtime
-from launcher.pod.settings.variables import read
+from launcher.pod.settings.variables import read_settings
 
 TOP = Path("/demo")
 ROOT = Path("/repository")
@@ -104,7 +104,7 @@ def test_nothing_of_a_job_around_the_rehearsal_reaches_the_pods() -> None:
 
 def test_the_launcher_takes_what_it_is_told() -> None:
     for pod in (*pods(), *pods(example=PADDLE)):
-        settings = read(pod.env, pod.argv[3:])
+        settings = read_settings(pod.env, pod.argv[3:])
         assert (settings.trainers, settings.address, str(settings.workdir)) == (3, pod.address, str(pod.workdir))
         assert str(settings.job_dir) == str(rehearsal().job_dir)
 
@@ -114,14 +114,14 @@ def test_paddles_own_example_runs_the_jobs_copy_of_its_program() -> None:
     assert first.argv[3:] == ("--", "/paddle/bin/python", "train.py", "--passes=7")
     assert first.env["PYTHONPATH"] == "/repository"
     assert first.env["PATH"] == "/usr/bin"
-    settings = read(first.env, first.argv[3:])
+    settings = read_settings(first.env, first.argv[3:])
     assert settings.runtime is Runtime.FLEET
     assert settings.command == ("/paddle/bin/python", "train.py", "--passes=7")
 
 
 @pytest.mark.parametrize("which", [STAND_IN, PADDLE], ids=["stand-in", "Paddle"])
 def test_every_port_that_a_pod_may_open_is_known(which: Example) -> None:
-    settings = read(pods(example=which, port=9000)[0].env, pods(example=which)[0].argv[3:])
+    settings = read_settings(pods(example=which, port=9000)[0].env, pods(example=which)[0].argv[3:])
     v1 = range(settings.ports.first, settings.ports.last + 1)
     fleet = (settings.ports.of_generation(number) for number in range(1, 20))
     assert {*v1, *fleet, settings.status_port} == {*ports(9000)} == {*range(9000, 9007)}
@@ -140,7 +140,7 @@ def test_a_job_of_ones_own_has_the_words_that_its_pods_have_on_a_cluster() -> No
     mine = submitted(entry_point="python train.py 'two words'", passes=3)
     (first, _) = pods(example=mine, pods=2, passes=mine.passes)
     assert first.argv[3:] == ("--", "python", "train.py", "two words")
-    settings = read(first.env, first.argv[3:])
+    settings = read_settings(first.env, first.argv[3:])
     assert settings.runtime is Runtime.FLEET
     assert (first.env["TRAIN_CONFIG_DIR"], first.env["PADDLE_INIT_NUM_PASSES"]) == (PACKAGE, "3")
 
@@ -148,7 +148,7 @@ def test_a_job_of_ones_own_has_the_words_that_its_pods_have_on_a_cluster() -> No
 def test_a_v1_job_of_ones_own_has_start_shs_words_and_then_its_own() -> None:
     mine = submitted(topology="conf/net.py", passes=7)
     (first, _) = pods(example=mine, pods=2, passes=mine.passes)
-    assert read(first.env, first.argv[3:]).runtime is Runtime.V1
+    assert read_settings(first.env, first.argv[3:]).runtime is Runtime.V1
     last = {word.partition("=")[0]: word.partition("=")[2] for word in first.argv[3:]}
     assert (last["--config"], last["--num_passes"], last["--trainer_count"]) == ("./conf/net.py", "7", "2")
     assert mine.passes == 7

@@ -65,7 +65,7 @@ def test_the_rmse_of_each_pass_is_read_where_it_is_told(log: str, expected: dict
     ],
 )
 def test_the_bar_shows_the_passes_done(passes: int, log: str, expected: str) -> None:
-    assert show.progress(passes, log, 1.5) == expected
+    assert show.progress_text(passes, log, 1.5) == expected
 
 
 def test_who_guesses_the_mean_is_off_by_the_spread() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from launcher.desk import cli
 from launcher.desk.rehearsal import example, processes, workspace
-from launcher.desk.rehearsal.processes import PATIENCE, EndedPod
+from launcher.desk.rehearsal.processes import END_PATIENCE, EndedPod
 from launcher.desk.rehearsal.rehearsal import Rehearsal, pods_of
 from launcher.desk.rehearsal.workspace import MARKER, NotReady
 
@@ -132,8 +132,8 @@ INT, TERM, KILL = signal.SIGINT, signal.SIGTERM, signal.SIGKILL
         ([], [INT, INT], [TERM], 0.0, [KILL]),
         ([], [INT, TERM, INT], [TERM, KILL], 0.0, []),
         ([0], [], [], 1000.0, []),
-        ([0, 7], [], [], 100.0 + PATIENCE - 0.1, []),
-        ([0, 7], [], [], 100.0 + PATIENCE, [TERM]),
+        ([0, 7], [], [], 100.0 + END_PATIENCE - 0.1, []),
+        ([0, 7], [], [], 100.0 + END_PATIENCE, [TERM]),
         ([0, 7], [], [TERM], 1000.0, []),
     ],
     ids=[
@@ -151,4 +151,6 @@ INT, TERM, KILL = signal.SIGINT, signal.SIGTERM, signal.SIGKILL
 def test_when_the_pods_are_told_to_end(
     gone: list[int], told: list[int], given: list[int], now: float, expected: list[int]
 ) -> None:
-    assert [signum for signum, _ in processes.due([ended(code) for code in gone], told, given, now)] == expected
+    assert [
+        signum for signum, _ in processes.due_signals([ended(code) for code in gone], told, given, now)
+    ] == expected

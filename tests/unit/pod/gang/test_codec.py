@@ -204,7 +204,7 @@ def test_what_is_wrong_is_said(path: tuple[str, ...], value: object, why: str) -
         (b"[" * 200_000, "nested too deep"),
         (b'{"a":' * 100_000, "nested too deep"),
         (b'{"version": ' + b"1" * 5000 + b"}", "not JSON"),
-        (b" " * (codec.LIMIT + 1), f"more than {codec.LIMIT} bytes"),
+        (b" " * (codec.MESSAGE_LIMIT + 1), f"more than {codec.MESSAGE_LIMIT} bytes"),
         (b"[]", "the whole: expected an object"),
         (b"{}", "version: expected a whole number"),
         (b'{"version": 1}', "status: expected an object"),
@@ -225,8 +225,8 @@ def test_unknown_keys_are_ignored() -> None:
 
 
 def test_a_status_that_is_too_large_is_not_sent() -> None:
-    with pytest.raises(Malformed, match=f"expected at most {codec.LIMIT}"):
-        codec.encode(replace(FULL, key="x" * codec.LIMIT))
+    with pytest.raises(Malformed, match=f"expected at most {codec.MESSAGE_LIMIT}"):
+        codec.encode(replace(FULL, key="x" * codec.MESSAGE_LIMIT))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from launcher.pod.gang.protocol import lease
-from launcher.pod.gang.protocol.follower import Orders, Run, follow
+from launcher.pod.gang.protocol.follower import MayRun, Orders, follow
 from launcher.pod.gang.protocol.lease import Fence
 from launcher.pod.gang.protocol.member import Member
 from launcher.pod.gang.protocol.messages import Generation, LeaderMessage, Stage, Status
@@ -108,9 +108,9 @@ FOLLOWING = [
     (
         "pservers first",
         led(LeaderMessage(stage=Stage.SERVING, generation=gang())),
-        Orders(ready=1, run=Run.PSERVERS, until=LEASE),
+        Orders(ready=1, run=MayRun.PSERVERS, until=LEASE),
     ),
-    ("then trainers", led(TRAINING), Orders(ready=1, run=Run.ALL, until=LEASE)),
+    ("then trainers", led(TRAINING), Orders(ready=1, run=MayRun.ALL, until=LEASE)),
     ("a verdict ends all", led(replace(TRAINING, verdict=OVER)), Orders(ready=1, verdict=OVER)),
     ("so does one in the record", led(TRAINING, record=Recorded(sealed=OVER)), Orders(ready=1, verdict=OVER)),
     (

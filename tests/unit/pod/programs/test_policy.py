@@ -14,7 +14,7 @@ from launcher.contract import Code
 from launcher.pod.outcome import Outcome
 from launcher.pod.programs.policy import (
     FAREWELL,
-    PATIENCE,
+    KILL_PATIENCE,
     Cause,
     Child,
     Instructions,
@@ -122,7 +122,7 @@ WAITING = [
         "one that is given up no longer wakes anybody while another has its grace",
         [pserver(code=-9, ended=5.0, killed=5.0), trainer(told=5.0)],
         None,
-        5 + PATIENCE,
+        5 + KILL_PATIENCE,
         Step(until=15),
     ),
 ]
@@ -271,7 +271,7 @@ def test_a_stop_that_comes_while_the_children_end_for_another_cause_holds_for_a_
 
 def test_a_pod_is_gone_before_the_kubelet_kills_it() -> None:
     """By default: the grace, and the patience with what does not go, are over before Kubernetes' 30 seconds."""
-    assert float(known()["LAUNCHER_GRACE"]) + PATIENCE < 30 - 2
+    assert float(known()["LAUNCHER_GRACE"]) + KILL_PATIENCE < 30 - 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,4 +393,4 @@ def test_a_stop_always_leads_to_an_end(fates: list[Fate], at: float, grace: floa
     sent, end = live(fates, stop(at), grace)
     assert end
     assert end.at <= at
-    assert all(when <= at + grace + PATIENCE for when, _, _ in sent)
+    assert all(when <= at + grace + KILL_PATIENCE for when, _, _ in sent)

@@ -8,7 +8,7 @@ from launcher.pod.peers.roster import Peer, Roster, ordered
 from launcher.pod.programs.plan import Program, Resume, endpoint
 from launcher.pod.programs.runtimes import plan_for
 from launcher.pod.settings.nouns import Role
-from launcher.pod.settings.variables import read
+from launcher.pod.settings.variables import read_settings
 from tests.unit.pod.settings.test_variables import SEED
 
 # The flags that docker/start.sh gives, as the seeds' own did.
@@ -39,7 +39,7 @@ def programs(
     me: int = 0, *arguments: str, resume: Resume | None = None, role: Role = Role.NODE, **environ: str
 ) -> dict[str, Program]:
     apart = {} if role is Role.NODE else {"LAUNCHER_ROLE": str(role), "PSERVERS": "3", "TRAINERS": "3"}
-    settings = read(SEED | apart | environ, arguments or START)
+    settings = read_settings(SEED | apart | environ, arguments or START)
     return {program.log: program for program in plan_for(settings, roster(me, role), resume).programs}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from launcher.pod.programs.stall_rule import Sample, StallState, begin, due, observe, stalled, words
+from launcher.pod.programs.stall_rule import Sample, StallState, begin, observe, stall_due, stall_words, stalled
 
 START = Sample(output=100, cpu=8.0, progress="pass 1")
 TIMEOUT = 60.0
@@ -66,7 +66,7 @@ def test_time_in_which_nobody_looked_does_not_count(timeout: float, rest: float)
     state = begin(START, 0.0)
     now = 0.0
     while state.still < timeout / 2:
-        now = due(state, timeout)
+        now = stall_due(state, timeout)
         state = observe(state, START, now, timeout)
     state = observe(state, START, now + rest, timeout)
     assert state.still <= 0.8 * timeout
@@ -87,13 +87,13 @@ def test_looks_at_any_time_are_as_good() -> None:
     ("timeout", "wait"), [(0.1, 0.05), (0.5, 0.05), (1.0, 0.1), (30.0, 3.0), (50.0, 5.0), (7200.0, 5.0)]
 )
 def test_the_next_look_is_a_tenth_of_the_time_out_away_within_bounds(timeout: float, wait: float) -> None:
-    assert due(begin(START, 1000.0), timeout) == pytest.approx(1000.0 + wait)
+    assert stall_due(begin(START, 1000.0), timeout) == pytest.approx(1000.0 + wait)
 
 
 def test_a_stall_is_found_within_a_tenth_of_the_time_out() -> None:
     state, now = begin(START, 0.0), 0.0
     while not stalled(state, 1.0):
-        now = due(state, 1.0)
+        now = stall_due(state, 1.0)
         state = observe(state, START, now, 1.0)
     assert 1.0 <= now <= 1.1 + 1e-9
 
@@ -111,4 +111,4 @@ def test_a_stall_is_found_within_a_tenth_of_the_time_out() -> None:
     ],
 )
 def test_the_words_promise_stacks_only_where_there_are_any(seconds: float, stacks: bool, expected: str) -> None:
-    assert words("trainer 1", seconds, stacks=stacks) == expected
+    assert stall_words("trainer 1", seconds, stacks=stacks) == expected

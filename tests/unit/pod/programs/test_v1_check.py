@@ -55,9 +55,9 @@ def test_the_first_on_path_is_looked_at_and_the_sentence_says_what_to_do(tmp_pat
         (tmp_path / name / "paddle").write_text(text)
         (tmp_path / name / "paddle").chmod(0o755)
     wheel, ours = str(tmp_path / "wheel"), str(tmp_path / "ours")
-    v1_check.check({"PATH": f"{ours}:{wheel}"})
-    v1_check.check({"PATH": str(tmp_path)})
+    v1_check.check_v1_command({"PATH": f"{ours}:{wheel}"})
+    v1_check.check_v1_command({"PATH": str(tmp_path)})
     sentence = r"wheel/paddle cannot train.*launcher/bridge/bin.*LAUNCHER_RUNTIME=fleet"
     with pytest.raises(SettingsError, match=sentence) as told:
-        v1_check.check({"PATH": f"{wheel}:{ours}"})
+        v1_check.check_v1_command({"PATH": f"{wheel}:{ours}"})
     assert told.value.code is Code.SETTINGS

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from launcher.contract import Code
 from launcher.pod.outcome import SettingsError
 from launcher.pod.settings.nouns import PeersFrom, Role, Runtime, Settings
-from launcher.pod.settings.variables import known, read
+from launcher.pod.settings.variables import known, read_settings
 
 # The environment of the seed's own Job.
 SEED = {
@@ -32,7 +32,7 @@ CONFIG = ("--config=./trainer_config.py",)
 
 def problems(environ: dict[str, str], *arguments: str) -> tuple[str, ...]:
     with pytest.raises(SettingsError) as caught:
-        read(environ, arguments or CONFIG)
+        read_settings(environ, arguments or CONFIG)
     assert int(caught.value.code) == Code.SETTINGS
     return caught.value.problems
 
@@ -43,7 +43,7 @@ def problem(environ: dict[str, str], *arguments: str) -> str:
 
 
 def test_the_seeds_environment_is_complete() -> None:
-    settings = read(SEED, CONFIG, here="/root")
+    settings = read_settings(SEED, CONFIG, here="/root")
     assert (settings.runtime, settings.role, settings.peers.source) == (Runtime.V1, Role.NODE, PeersFrom.KUBERNETES)
     assert (settings.pservers, settings.trainers, settings.counted_by) == (3, 3, "CONF_PADDLE_GRADIENT_NUM")
     assert settings.job_dir == PurePosixPath("/home/jobpath/paddle-cluster-job")
@@ -63,7 +63,7 @@ def test_the_seeds_environment_is_complete() -> None:
 
 @pytest.mark.parametrize(("said", "threads"), [("", 0), ("auto", 0), ("1", 1), ("64", 64)])
 def test_how_many_files_are_staged_at_a_time(said: str, threads: int) -> None:
-    assert read(SEED | {"LAUNCHER_STAGE_THREADS": said}, CONFIG).stage_threads == threads
+    assert read_settings(SEED | {"LAUNCHER_STAGE_THREADS": said}, CONFIG).stage_threads == threads
 
 
 def test_all_problems_are_told_at_once() -> None:
@@ -214,7 +214,7 @@ def test_no_port_that_is_taken_in_any_generation_is_the_status_port_or_beyond_th
     arguments = CONFIG if runtime == "v1" else ("--", "python", "train.py")
     ports = {"v1": 4, "fleet": 6, "env": 1}[runtime]
     for first in (7170 - ports, 7171, 65536 - ports):
-        read(environ | {"CONF_PADDLE_PORT": str(first)}, arguments)
+        read_settings(environ | {"CONF_PADDLE_PORT": str(first)}, arguments)
     for first in (7171 - ports, 7170):
         told = problem(environ | {"CONF_PADDLE_PORT": str(first)}, *arguments)
         said = f"CONF_PADDLE_PORT={first} takes the ports {first} to {first + ports - 1}, and LAUNCHER_STATUS_PORT"
@@ -225,18 +225,18 @@ def test_no_port_that_is_taken_in_any_generation_is_the_status_port_or_beyond_th
 
 
 def test_a_fleet_pserver_takes_no_port_that_was_not_looked_at() -> None:
-    ports = read(SEED, ("--", "python", "train.py")).ports
+    ports = read_settings(SEED, ("--", "python", "train.py")).ports
     assert {ports.of_generation(number) for number in range(20)} == {*ports.taken(Runtime.FLEET)}
 
 
 def test_flags_are_taken_with_and_without_the_equals_sign() -> None:
-    settings = read(SEED, ("--config", "a b;$(c)", "--use_gpu", "--num_passes=1=2", "--offset", "-1"))
+    settings = read_settings(SEED, ("--config", "a b;$(c)", "--use_gpu", "--num_passes=1=2", "--offset", "-1"))
     assert settings.flags.words == ("--config=a b;$(c)", "--use_gpu", "--num_passes=1=2", "--offset=-1")
 
 
 def test_a_command_means_fleet_unless_something_else_is_said() -> None:
-    assert read(SEED, ("--", "python", "t.py", "--x")).runtime is Runtime.FLEET
-    entry = read(SEED | {"LAUNCHER_ENTRY": "python 't 1.py' $HOME;ls", "LAUNCHER_RUNTIME": "env"}, ())
+    assert read_settings(SEED, ("--", "python", "t.py", "--x")).runtime is Runtime.FLEET
+    entry = read_settings(SEED | {"LAUNCHER_ENTRY": "python 't 1.py' $HOME;ls", "LAUNCHER_RUNTIME": "env"}, ())
     assert entry.command == ("python", "t 1.py", "$HOME;ls")
     assert "give the command once" in problem(SEED | {"LAUNCHER_ENTRY": "a"}, "--", "b")
     assert "fleet or env" in problem(SEED | {"LAUNCHER_RUNTIME": "v1"}, *CONFIG, "--", "b")
@@ -245,47 +245,49 @@ def test_a_command_means_fleet_unless_something_else_is_said() -> None:
 def test_fleet_refuses_a_directory_that_paddle_would_hand_to_a_shell() -> None:
     told = problem(SEED | {"JOB_PATH": "/home/a b"}, "--", "python")
     assert "only letters, digits and _ . / -" in told
-    assert read(SEED | {"JOB_PATH": "/home/a b", "LAUNCHER_RUNTIME": "env"}, ("--", "python")).job_path
+    assert read_settings(SEED | {"JOB_PATH": "/home/a b", "LAUNCHER_RUNTIME": "env"}, ("--", "python")).job_path
 
 
 def test_the_jobs_files_may_be_in_the_image_and_need_no_volume_then() -> None:
     environ = {**SEED, "TRAIN_CONFIG_DIR": "/example//word2vec/", "JOB_PATH": ""}
-    settings = read(environ, ("--", "python", "train.py"), here="/work")
+    settings = read_settings(environ, ("--", "python", "train.py"), here="/work")
     assert (settings.config_dir, settings.job_dir) == (PurePosixPath("/example/word2vec"), None)
 
 
 def test_roles_apart_have_their_own_numbers() -> None:
     apart = SEED | {"LAUNCHER_ROLE": "trainer", "PSERVERS": "2", "TRAINERS": "10", "LAUNCHER_GANG": "g"}
-    settings = read(apart, CONFIG)
+    settings = read_settings(apart, CONFIG)
     assert (settings.pservers, settings.trainers, settings.separated) == (2, 10, True)
     assert settings.counted_by == "PSERVERS and TRAINERS"
     assert settings.gang == "g"
-    assert read(apart | {"TRAINERS": ""}, CONFIG).trainers == 3
-    assert read(apart | {"LAUNCHER_ROLE": "pserver"}, ("--num_passes=1",)).role is Role.PSERVER
+    assert read_settings(apart | {"TRAINERS": ""}, CONFIG).trainers == 3
+    assert read_settings(apart | {"LAUNCHER_ROLE": "pserver"}, ("--num_passes=1",)).role is Role.PSERVER
     env = problem(apart | {"LAUNCHER_RUNTIME": "env"}, "--", "python")
     assert "env, which has no pservers" in env
-    groups = read(apart | {"LAUNCHER_PEERS": "static:a,b;" + ",".join("defghijklm")}, CONFIG)
+    groups = read_settings(apart | {"LAUNCHER_PEERS": "static:a,b;" + ",".join("defghijklm")}, CONFIG)
     assert (groups.peers.pservers, len(groups.peers.trainers)) == (("a", "b"), 10)
 
 
 def test_a_list_of_addresses_says_its_own_number() -> None:
     environ = SEED | {"LAUNCHER_PEERS": "static:fe80::1,10.0.0.2", "CONF_PADDLE_GRADIENT_NUM": ""}
-    settings = read(environ, CONFIG)
+    settings = read_settings(environ, CONFIG)
     assert (settings.trainers, settings.pservers, settings.owns_root) == (2, 2, False)
 
 
 def test_a_plain_init_asks_for_nothing_about_jobs_and_minds_nothing_of_one() -> None:
-    settings = read({"LAUNCHER_PEERS": "self"}, ("--", "sleep", "1"))
+    settings = read_settings({"LAUNCHER_PEERS": "self"}, ("--", "sleep", "1"))
     assert settings.plain_init
     assert settings.job_dir is None
-    assert read({"LAUNCHER_PEERS": "self", "JOB_NAME": "../x"}, ("--", "sleep", "1")).plain_init
+    assert read_settings({"LAUNCHER_PEERS": "self", "JOB_NAME": "../x"}, ("--", "sleep", "1")).plain_init
     assert "LAUNCHER_GRACE" in problem({"LAUNCHER_PEERS": "self", "LAUNCHER_GRACE": "x"}, "--", "sleep")
-    job = read({"LAUNCHER_PEERS": "self", "LAUNCHER_RUNTIME": "env"}, ("--", "sleep", "1"))
+    job = read_settings({"LAUNCHER_PEERS": "self", "LAUNCHER_RUNTIME": "env"}, ("--", "sleep", "1"))
     assert (job.plain_init, job.trainers) == (False, 1)
 
 
 def test_an_empty_variable_counts_as_not_set() -> None:
-    assert read({"LAUNCHER_PEERS": "self", "LAUNCHER_RUNTIME": "", "LAUNCHER_WHAT": ""}, ("--", "true")).plain_init
+    assert read_settings(
+        {"LAUNCHER_PEERS": "self", "LAUNCHER_RUNTIME": "", "LAUNCHER_WHAT": ""}, ("--", "true")
+    ).plain_init
 
 
 def test_a_secret_is_not_shown_in_a_problem() -> None:
@@ -313,7 +315,7 @@ def test_an_unknown_variable_is_refused_with_the_nearest_known() -> None:
     ],
 )
 def test_what_kubernetes_makes_of_a_services_name_is_left_alone(name: str, value: str) -> None:
-    assert read(SEED | {name: value}, CONFIG)
+    assert read_settings(SEED | {name: value}, CONFIG)
 
 
 def test_a_port_that_no_service_made_is_still_unknown() -> None:
@@ -321,7 +323,7 @@ def test_a_port_that_no_service_made_is_still_unknown() -> None:
 
 
 def test_optional_settings_are_taken() -> None:
-    settings = read(
+    settings = read_settings(
         SEED
         | {
             "LAUNCHER_STALL_TIMEOUT": "60.5",
@@ -338,7 +340,7 @@ def test_optional_settings_are_taken() -> None:
     assert (settings.timing.stall, settings.record, settings.resume, settings.prefix) == (60.5, "none", False, True)
     assert (settings.workdir, settings.address, settings.index) == (PurePosixPath("/work"), "fd00::1", 2)
     assert settings.threads == 8
-    assert read(SEED | {"LAUNCHER_RECORD": "/r", "LAUNCHER_LOG_PREFIX": "off"}, CONFIG).record == "/r"
+    assert read_settings(SEED | {"LAUNCHER_RECORD": "/r", "LAUNCHER_LOG_PREFIX": "off"}, CONFIG).record == "/r"
 
 
 NAMES = sorted(known())
@@ -352,7 +354,7 @@ def test_any_environment_gives_settings_or_sentences(environ: dict[str, str], ar
     """Never anything else than Settings, or problems that are one line each."""
     told: tuple[str, ...] = ("expected",)
     try:
-        found: object = read(environ, arguments)
+        found: object = read_settings(environ, arguments)
     except SettingsError as error:
         found, told = error, error.problems
     assert isinstance(found, Settings | SettingsError)
@@ -363,6 +365,6 @@ def test_any_environment_gives_settings_or_sentences(environ: dict[str, str], ar
 @given(st.text(alphabet=st.characters(blacklist_characters="\0", codec="utf-8")), st.text(min_size=1, max_size=5))
 def test_any_value_reaches_the_trainer_unchanged(value: str, word: str) -> None:
     """Shell metacharacters, blanks, newlines: as they are."""
-    settings = read(SEED, (*CONFIG, f"--x={value}", "--", "python"))
+    settings = read_settings(SEED, (*CONFIG, f"--x={value}", "--", "python"))
     assert settings.flags.words[-1] == f"--x={value}"
-    assert read(SEED, ("--", "python", word)).command == ("python", word)
+    assert read_settings(SEED, ("--", "python", word)).command == ("python", word)

@@ -47,7 +47,7 @@ def test_the_metrics_are_served_as_prometheus_expects_them(net: Ground) -> None:
 
 def test_restarts_are_those_of_the_leaders_word() -> None:
     word = LeaderMessage(generation=Generation(number=3, members=(OWN,), digest="d", restarts=2))
-    assert samples(metrics.page(IDLE, word, Facts()))["launcher_restarts_total",] == 2
+    assert samples(metrics.metrics_page(IDLE, word, Facts()))["launcher_restarts_total",] == 2
 
 
 def test_what_the_trainer_reports_is_shown_where_it_is_a_number() -> None:
@@ -58,14 +58,14 @@ def test_what_the_trainer_reports_is_shown_where_it_is_a_number() -> None:
         "huge": 10**400,
         'odd\ud800\n"': 1.5,
     }
-    page = metrics.page(Status(who=OWN, marks=Marks(progress=progress)), None, Facts())
+    page = metrics.metrics_page(Status(who=OWN, marks=Marks(progress=progress)), None, Facts())
     found = {key[1]: value for key, value in samples(page).items() if key[0] == "launcher_trainer_progress"}
     assert found == {"loss": 0.25, "step": 7.0, "huge": float("inf"), 'odd?\n"': 1.5}
 
 
 def test_phases_and_pumps_are_counted() -> None:
     facts = Facts(seconds={"staging": 1.5}, pumps={"train": {"bytes": 10, "lost": 2}})
-    found = samples(metrics.page(IDLE, None, facts))
+    found = samples(metrics.metrics_page(IDLE, None, facts))
     assert found["launcher_phase_seconds_total", "staging"] == 1.5
     assert found["launcher_pump_total", "bytes", "train"] == 10
     assert found["launcher_pump_total", "lost", "train"] == 2
@@ -75,7 +75,7 @@ def test_children_are_measured_and_those_that_ended_left_out() -> None:
     gone = subprocess.Popen([sys.executable, "-S", "-c", ""])
     gone.wait()
     facts = Facts(children={"train": os.getpid(), "server": gone.pid})
-    found = samples(metrics.page(IDLE, None, facts))
+    found = samples(metrics.metrics_page(IDLE, None, facts))
     assert 0 < found["launcher_child_cpu_seconds_total", "train"] <= sum(os.times()[:2]) + 1
     assert found["launcher_child_memory_bytes", "train"] > 1 << 20
     assert ("launcher_child_memory_bytes", "server") not in found

@@ -169,7 +169,7 @@ def test_another_boot_at_the_same_address_takes_the_place_of_the_former(net: Gro
         (answer(b"not json"), "not JSON"),
         (answer(json.dumps({"version": 2}).encode()), "version 2: expected version 1"),
         (answer(b"[" * 100_000), "nested too deep"),
-        (answer(b" " * (codec.LIMIT + 1)), f"more than {codec.LIMIT} bytes"),
+        (answer(b" " * (codec.MESSAGE_LIMIT + 1)), f"more than {codec.MESSAGE_LIMIT} bytes"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"10000\r\n" + b" " * 65536, "more than"),
     ],
     ids=["bytes", "another protocol", "a long header", "404", "no json", "version", "deep", "large", "endless"],

@@ -17,7 +17,7 @@ from launcher.pod.gang.store.archive import Moved, make_way
 from launcher.pod.gang.store.passes import complete
 from launcher.pod.gang.store.record import RecordError, on_volume
 from launcher.pod.outcome import Outcome
-from launcher.safefs.small_file import Link
+from launcher.safefs.small_file import MakeLink
 from tests.support.keeping import JOB, KEY, generation, home_in, no_links, output_in, record_in
 from tests.support.mounts import mounted
 from tests.support.volume import lay_out, read_back
@@ -63,12 +63,12 @@ def under(name: str, tree: Mapping[str, str]) -> dict[str, str]:
     return {f"{name}/{path}": text for path, text in tree.items()}
 
 
-def away(top: Path, link: Link = os.link) -> Moved | None:
+def away(top: Path, link: MakeLink = os.link) -> Moved | None:
     return make_way(record_in(top), output_in(top), link=link)
 
 
 @pytest.mark.parametrize("link", [os.link, no_links])
-def test_what_a_finished_run_left_is_moved_under_its_name(tmp_path: Path, link: Link) -> None:
+def test_what_a_finished_run_left_is_moved_under_its_name(tmp_path: Path, link: MakeLink) -> None:
     ran(tmp_path)
     output = left(tmp_path)
     assert away(tmp_path, link) == Moved(
@@ -142,7 +142,7 @@ def test_a_record_elsewhere_serves_as_well(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("link", [os.link, no_links])
-def test_a_name_that_is_taken_there_gets_a_suffix(tmp_path: Path, link: Link) -> None:
+def test_a_name_that_is_taken_there_gets_a_suffix(tmp_path: Path, link: MakeLink) -> None:
     ran(tmp_path)
     output = left(tmp_path)
     taken = {"pass-00000/emb": "a user's", "events.jsonl": "a user's", "events.jsonl.1": "too", "node_1": "a file"}
@@ -167,7 +167,7 @@ def test_a_name_that_is_taken_there_gets_a_suffix(tmp_path: Path, link: Link) ->
 
 
 @pytest.mark.parametrize("link", [os.link, no_links])
-def test_links_and_files_under_a_runs_names_are_moved_as_they_are(tmp_path: Path, link: Link) -> None:
+def test_links_and_files_under_a_runs_names_are_moved_as_they_are(tmp_path: Path, link: MakeLink) -> None:
     treasure = tmp_path / "treasure"
     treasure.mkdir()
     ran(tmp_path)

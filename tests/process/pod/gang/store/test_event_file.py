@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launcher.pod.gang.protocol.messages import Phase
-from launcher.pod.gang.store.event_file import LONGEST, EventFile, line_of
+from launcher.pod.gang.store.event_file import LONGEST_EVENT, EventFile, event_line
 from tests.support.hanging import hanging_volume
 from tests.support.keeping import JOB, Told, output_in
 from tests.support.mounts import mounted
@@ -239,7 +239,7 @@ def test_a_link_on_the_way_to_it_is_not_followed(tmp_path: Path, told: Told) -> 
 
 def test_an_event_without_end_is_dropped_and_counted(tmp_path: Path, told: Told) -> None:
     events = begin(tmp_path, told)
-    events.put("e", number=0, text="x" * LONGEST)
+    events.put("e", number=0, text="x" * LONGEST_EVENT)
     events.put("e", number=1)
     assert not end(events)
     assert list(numbers(tmp_path)) == [1]
@@ -250,7 +250,7 @@ def test_without_an_output_nothing_is_kept_and_nothing_told(told: Told) -> None:
     events = EventFile(None, told)
     for _ in range(5000):
         events.put("e")
-    events.put("e", text="x" * LONGEST)
+    events.put("e", text="x" * LONGEST_EVENT)
     assert end(events, 0)
     assert told == []
 
@@ -281,7 +281,7 @@ def refuse(constant: str) -> None:
 
 @given(st.dictionaries(st.sampled_from(["rank", "metrics", "text"]), JSON))
 def test_any_facts_make_one_line_of_strict_json(facts: dict[str, object]) -> None:
-    line = line_of(NOON, "progress", facts)
+    line = event_line(NOON, "progress", facts)
     assert line.count(b"\n") == 1
     found = json.loads(line, parse_constant=refuse)
     assert set(found) == {"at", "event", *facts}
@@ -289,7 +289,7 @@ def test_any_facts_make_one_line_of_strict_json(facts: dict[str, object]) -> Non
 
 def test_numbers_that_json_does_not_know_keep_their_names() -> None:
     facts: dict[str, object] = {"loss": math.nan, "best": -math.inf, "said": "NaN", "odd": {1, 2} & {2}}
-    found = json.loads(line_of(NOON, "progress", facts))
+    found = json.loads(event_line(NOON, "progress", facts))
     assert found["loss"] == "NaN"
     assert found["best"] == "-Infinity"
     assert found["said"] == "NaN"
@@ -298,4 +298,4 @@ def test_numbers_that_json_does_not_know_keep_their_names() -> None:
 
 def test_the_time_is_told_in_utc() -> None:
     there = NOON.astimezone(timezone(timedelta(hours=9)))
-    assert json.loads(line_of(there, "e", {}))["at"] == "2026-11-18T12:00:00.123Z"
+    assert json.loads(event_line(there, "e", {}))["at"] == "2026-11-18T12:00:00.123Z"

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launcher.pod.gang.store.passes import KEPT, TRIED, Baseline, complete
+from launcher.pod.gang.store.passes import PASSES_KEPT, TRIED, Baseline, complete
 from launcher.pod.gang.store.record import RecordError
 from tests.support.keeping import JOB, output_in
 from tests.support.volume import lay_out
@@ -45,10 +45,10 @@ def test_passes_are_told_in_ascending_order(tmp_path: Path) -> None:
 
 
 def test_the_newest_ten_are_enough_and_what_is_torn_does_not_count_among_them(tmp_path: Path) -> None:
-    for number in range(2 * KEPT):
+    for number in range(2 * PASSES_KEPT):
         save(tmp_path, number, done="{" if number % 3 == 0 else "")
-    whole = [number for number in range(2 * KEPT) if number % 3]
-    assert complete(output_in(tmp_path)) == tuple(whole[-KEPT:])
+    whole = [number for number in range(2 * PASSES_KEPT) if number % 3]
+    assert complete(output_in(tmp_path)) == tuple(whole[-PASSES_KEPT:])
 
 
 def test_a_done_that_names_the_files_holds_when_they_are_there_in_their_sizes(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from launcher.pod.gang.store.record import RecordError
-from launcher.pod.gang.store.store import PATIENCE, PAUSE, Store
-from launcher.pod.settings.variables import read
+from launcher.pod.gang.store.store import PAUSE, SURVEY_PATIENCE, Store
+from launcher.pod.settings.variables import read_settings
 from tests.support.keeping import JOB, Told
 
 
@@ -33,7 +33,7 @@ def store(top: Path, told: Told, time: Time) -> Store:
     """Return the store of a job whose output is a file, which is no place for passes."""
     (top / JOB).mkdir()
     (top / JOB / "output").touch()
-    settings = read({"LAUNCHER_PEERS": "self", "JOB_NAME": JOB, "JOB_PATH": str(top)}, ["--", "true"])
+    settings = read_settings({"LAUNCHER_PEERS": "self", "JOB_NAME": JOB, "JOB_PATH": str(top)}, ["--", "true"])
     return Store(settings, lambda: None, told, clock=time.clock, sleep=time.sleep)
 
 
@@ -50,4 +50,4 @@ def test_trouble_that_stays_for_a_minute_is_the_end(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="links are not followed here"):
         store(tmp_path, told, time).survey(leads=True)
     assert told.names() == ["record_trouble"]
-    assert PATIENCE <= time.now < PATIENCE + PAUSE
+    assert SURVEY_PATIENCE <= time.now < SURVEY_PATIENCE + PAUSE

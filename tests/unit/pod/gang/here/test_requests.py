@@ -82,5 +82,5 @@ def test_a_shared_value_arrives_as_json_makes_it(value: object) -> None:
 
 
 def test_the_limits_are_the_same_on_both_sides() -> None:
-    ours = (requests.NAME, requests.FACTS, requests.LONG, barriers.SHARED_BY_ONE)
+    ours = (requests.LONGEST_NAME, requests.MOST_FACTS, requests.LONGEST_TIMEOUT, barriers.SHARED_BY_ONE)
     assert ours == (here.NAME, here.FACTS, here.LONG, here.VALUES)

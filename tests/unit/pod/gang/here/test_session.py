@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from launcher.pod.gang.here.requests import FACTS, Answer, Ask, Barrier, Get, Report, Share
+from launcher.pod.gang.here.requests import MOST_FACTS, Answer, Ask, Barrier, Get, Report, Share
 from launcher.pod.gang.here.session import STANDING, HereSession
 from launcher.pod.gang.protocol.barriers import SHARED_BY_ALL, SHARED_BY_ONE
 from launcher.pod.gang.protocol.messages import Generation, LeaderMessage, Marks
@@ -140,8 +140,8 @@ def test_progress_shows_the_last_of_each_fact_and_not_too_many() -> None:
     mine.ask("me", Report(facts={"pass": 1, "loss": 0.5}))
     assert mine.ask("me", Report(facts={"loss": 0.25, "step": 7})) == OK
     assert mine.marks.progress == {"pass": 1, "loss": 0.25, "step": 7}
-    mine.ask("me", Report(facts={f"m{number}": number for number in range(FACTS)}))
-    assert len(mine.marks.progress) == FACTS
+    mine.ask("me", Report(facts={f"m{number}": number for number in range(MOST_FACTS)}))
+    assert len(mine.marks.progress) == MOST_FACTS
 
 
 def test_the_gang_decides_by_barriers_values_and_passes_not_by_steps() -> None:
