@@ -24,7 +24,6 @@ ROOT = Path(__file__).resolve().parents[1]
 TESTS = ROOT / "tests"
 LOGS = ROOT / "build" / "tests"
 CLOSING = LOGS / "closing"  # .ci/run says it again, as the last of all
-PYTEST = (sys.executable, "-m", "coverage", "run", "-m", "pytest")
 APART = ("unshare", "--net", "--", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")
 AT_ONCE = (os.cpu_count() or 1) + 1
 EVERY = 30.0  # seconds from one line on what still runs to the next
@@ -40,23 +39,20 @@ class Row:
     name: str
     places: tuple[str, ...]
     apart: bool = True  # in a network of its own
-    needs: tuple[str, ...] = ()  # the module that installs what it needs, or waits for it, and a word to that
+    covered: bool = True  # its coverage is held: a launcher in a container, or under Paddle, is not measured
+    needs: str = ""  # a module that is run before: what it downloads cannot be had from such a network
 
 
 # The longest first, so that the short ones fill the end.
 ROWS = (
-    Row(name="cluster", places=("cluster",), apart=False, needs=("tests.grounds.cluster", "wait")),
+    Row(name="cluster", places=("cluster",), apart=False, covered=False),
     Row(name="gang", places=("process/pod/gang",)),
     Row(name="pod", places=("process/pod",)),
-    Row(
-        name="desk",
-        places=("process/desk", "process/job", "process/transfer"),
-        needs=("tests.grounds.cluster", "wait"),
-    ),
+    Row(name="desk", places=("process/desk", "process/job", "process/transfer")),
     Row(name="unit", places=("unit",)),
     Row(name="process", places=("process",)),
-    Row(name="real", places=("real",), needs=("tests.real.install",)),
-    Row(name="compose", places=("compose",), apart=False),
+    Row(name="real", places=("real",), covered=False, needs="tests.real.install"),
+    Row(name="compose", places=("compose",), apart=False, covered=False),
 )
 
 
@@ -87,14 +83,23 @@ class Turn:
     def run(self, apart: Sequence[str]) -> Result:
         """Run its tests to the end."""
         begun = time.monotonic()
-        command = (*PYTEST, f"--junitxml={self.results}", *self.options, *self.targets)
+        coverage = ("-m", "coverage", "run") if self.row.covered else ()
+        command = (
+            sys.executable,
+            *coverage,
+            "-m",
+            "pytest",
+            f"--junitxml={self.results}",
+            *self.options,
+            *self.targets,
+        )
         with self.log.open("wb") as log:
 
             def call(words: Sequence[str]) -> int:
                 return subprocess.call(words, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
             if self.row.needs:
-                call((sys.executable, "-m", *self.row.needs))  # where that fails its tests tell it
+                call((sys.executable, "-m", self.row.needs))  # where that fails its tests tell it
             code = call((*apart, *command) if self.row.apart else command)
         return Result.of(self, code, time.monotonic() - begun)
 
@@ -233,7 +238,7 @@ def sum_up(results: Sequence[Result]) -> int:
         print(f"not good: {', '.join(broken)}; what their pytest said is in {LOGS.relative_to(ROOT)}")
     outcomes = Counter(case.outcome for case in cases)
     sys.stdout.flush()  # what comes next writes by itself
-    code = coverage() if cases and not broken else 1
+    code = 1 if broken or not cases else coverage()
     told = f"{outcomes['passed']} passed, {outcomes['failed']} failed"
     told += f", {outcomes['skipped']} skipped" if outcomes["skipped"] else ""
     print(told)
@@ -242,12 +247,12 @@ def sum_up(results: Sequence[Result]) -> int:
 
 
 def coverage() -> int:
-    """Put together what the tests covered, tell it, and return whether it is what is held."""
-    for words in (("coverage", "combine", "--quiet"), ("tests.coverage_held",)):
-        code = subprocess.call((sys.executable, "-m", *words), cwd=ROOT)
-        if code:
-            return code
-    return 0
+    """Put together what the tests covered, where any did; tell it, and return whether it is what is held."""
+    if not any(ROOT.glob(".coverage.*")):
+        return 0
+    combine, held = ("coverage", "combine", "--quiet"), ("tests.coverage_held",)
+    codes = (subprocess.call((sys.executable, "-m", *words), cwd=ROOT) for words in (combine, held))
+    return next(filter(None, codes), 0)
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ def test_not_root() -> None:
 
 
 def test_packages_missing() -> None:
-    with pytest.raises(NoGround, match=r"missing: containerd runc; say `python -m tests\.cluster\.ground install`"):
+    with pytest.raises(NoGround, match=r"missing: containerd runc; say `python -m tests\.grounds\.cluster install`"):
         packages.check(user=lambda: 0, look=lambda: ("containerd", "runc"))
 
 

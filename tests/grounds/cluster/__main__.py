@@ -2,7 +2,6 @@
 
     python -m tests.grounds.cluster install      the distribution's packages that it needs
     python -m tests.grounds.cluster build        the binaries, into the cache
-    python -m tests.grounds.cluster wait         until nobody builds them
     python -m tests.grounds.cluster up           a cluster, until Ctrl-C
     python -m tests.grounds.cluster load FILE    an image's archive, into the cluster that is up
     python -m tests.grounds.cluster clear        what a killed one left behind
@@ -21,20 +20,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tests.grounds.cluster import Broken, Ground, NoGround, node, packages, state
-from tests.grounds.cluster.build import DNS, KUBE, alone, built, cache, lock_of
+from tests.grounds.cluster.build import DNS, KUBE, built, cache
 
 
 def build() -> None:
     """Build what is not built yet."""
     for module in (KUBE, DNS):
         print(built(module))
-
-
-def wait() -> None:
-    """Wait for another process that is building them."""
-    for module in (KUBE, DNS):
-        with alone(lock_of(module)):
-            pass
 
 
 def up() -> None:
@@ -68,7 +60,6 @@ def main(words: Sequence[str]) -> int:
     tasks: dict[tuple[str, int], Callable[..., None]] = {
         ("install", 0): packages.install,
         ("build", 0): build,
-        ("wait", 0): wait,
         ("up", 0): up,
         ("load", 1): load,
         ("clear", 0): clear,

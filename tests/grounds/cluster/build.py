@@ -53,7 +53,8 @@ def cache() -> Path:
 def built(module: Module, tell: Callable[[str], None] = print) -> Path:
     """Return the directory that holds the module's binary under all its names, building it where it is not there."""
     target = cache() / module.digest
-    with alone(lock_of(module)):
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with alone(target.with_suffix(".lock")):
         if not target.exists():
             check_tools(module, target.parent)
             tell(f"building {', '.join(module.names)} (once; minutes on two cores), into {target}")
@@ -61,12 +62,6 @@ def built(module: Module, tell: Callable[[str], None] = print) -> Path:
             compile_into(module, target)
             tell(f"built in {time.monotonic() - begun:.0f} s")
     return target
-
-
-def lock_of(module: Module) -> Path:
-    """Return the lock that is held while the module is built."""
-    cache().mkdir(parents=True, exist_ok=True)
-    return (cache() / module.digest).with_suffix(".lock")
 
 
 @contextmanager
