@@ -61,6 +61,9 @@ def _of_facts(facts: Facts) -> Iterator[Metric]:
     seconds: Values = {(phase,): value for phase, value in facts.seconds.items()}
     counts: Values = {(pump, name): float(value) for pump, its in facts.pumps.items() for name, value in its.items()}
     yield _counter("phase_seconds", "The time spent in a phase.", seconds, "phase")
+    written: Values = {(child,): float(its["bytes"]) for child, its in facts.pumps.items() if "bytes" in its}
+    yield _counter("child_output_bytes", "What a child has written to its output.", written, "child")
+    # The same by its name of 0.1.0, for dashboards.
     yield _counter("pump", "What the pumps of the children's output count.", counts, "pump", "counter")
 
 

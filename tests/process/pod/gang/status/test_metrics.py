@@ -69,6 +69,7 @@ def test_phases_and_pumps_are_counted() -> None:
     assert found["launcher_phase_seconds_total", "staging"] == 1.5
     assert found["launcher_pump_total", "bytes", "train"] == 10
     assert found["launcher_pump_total", "lost", "train"] == 2
+    assert found["launcher_child_output_bytes_total", "train"] == 10
 
 
 def test_children_are_measured_and_those_that_ended_left_out() -> None:
