@@ -21,8 +21,8 @@ from launcher.pod.gang.status.metrics import Facts
 from launcher.pod.inbox import Inbox
 from launcher.pod.log import Tell
 from launcher.pod.outcome import Decided, GangError, JoinError, LauncherError, Outcome, Stopped
+from launcher.pod.peers.discovery import PeerWatch
 from launcher.pod.peers.roster import Roster, Waiting
-from launcher.pod.peers.watch import PeerWatch
 from launcher.pod.programs.plan import Resume
 from launcher.pod.programs.policy import Cause, Instructions, soonest
 from launcher.pod.settings.nouns import Role, Settings

@@ -116,7 +116,7 @@ def test_only_the_way_that_is_taken_is_imported() -> None:
         "import sys, threading; from launcher.pod.peers import discovery;"
         "from launcher.pod.settings.variables import read_settings;"
         "given = {'LAUNCHER_PEERS': 'static:127.0.1.1', 'POD_IP': '127.0.1.1', 'LAUNCHER_RUNTIME': 'env'};"
-        "s = read(given, ['--', 'x']);"
+        "s = read_settings(given, ['--', 'x']);"
         "next(discovery.rosters(s, lambda *_, **__: None, threading.Event()));"
         "print([name for name in ('kubernetes', 'tenacity', 'psutil', 'urllib3') if name in sys.modules])"
     )
