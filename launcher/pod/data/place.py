@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import json
 import os
 import shutil
 import stat
@@ -18,11 +19,37 @@ from pathlib import Path
 
 from launcher.contract import DATA
 from launcher.pod.data.copy import REFUSAL, Copier
-from launcher.pod.data.marker import Identity, Marker
 from launcher.pod.outcome import ShardError
 from launcher.safefs.dirs import directory
 from launcher.safefs.refusals import naming
 from launcher.text import shown
+
+_Identity = tuple[int, int]  # device and inode: a rename keeps both
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Marker:
+    """Which directories are staged ones, and which the user's that has a whole copy once `data.before` is there."""
+
+    staged: frozenset[_Identity] = frozenset()
+    copied: frozenset[_Identity] = frozenset()
+    made_of: str = ""  # the sources of `data`, as a digest of their paths
+
+    def text(self) -> str:
+        """Return the marker as its file has it."""
+        return (
+            json.dumps({"staged": sorted(self.staged), "copied": sorted(self.copied), "made_of": self.made_of}) + "\n"
+        )
+
+    @classmethod
+    def parse(cls, text: str) -> _Marker:
+        """Return the marker in a file; one that cannot be read knows nothing, so that nothing is deleted."""
+        try:
+            found = json.loads(text)
+            staged, copied = _identities(found["staged"]), _identities(found["copied"])
+            return cls(staged=staged, copied=copied, made_of=str(found.get("made_of", "")))
+        except (ValueError, KeyError, TypeError):
+            return cls()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +119,7 @@ class StagingPlace:
         """Make a directory that is complete the working directory's `data`."""
         self._drop_old()
         marker = self._marker()
-        marker = Marker(staged=marker.staged | {_identity(staged)}, copied=marker.copied)
+        marker = _Marker(staged=marker.staged | {_identity(staged)}, copied=marker.copied)
         # Before the renames: after a kill between them, both directories are known as staged.
         self._remember(marker)
         if _exists(self.data):
@@ -102,7 +129,7 @@ class StagingPlace:
                 self._retire()
         self._move(staged, self.data)
         self._drop_old()
-        self._remember(Marker(staged=frozenset({_identity(self.data)}), made_of=staged.name))
+        self._remember(_Marker(staged=frozenset({_identity(self.data)}), made_of=staged.name))
 
     def merge(self, staged: Path, into: Path | None = None) -> None:
         """Move everything below a directory to its place in the working directory, over what is there."""
@@ -124,7 +151,7 @@ class StagingPlace:
         with naming(str(staged), REFUSAL):
             staged.rmdir()
 
-    def _set_aside(self, marker: Marker) -> None:
+    def _set_aside(self, marker: _Marker) -> None:
         try:
             self._move(self.data, self.before)
         except _OtherDeviceError:
@@ -132,7 +159,7 @@ class StagingPlace:
             copy = self.workdir / ".data.before.staging"
             with directory(self.data, REFUSAL, trusted=True) as data:
                 self.copier.assemble((data,), copy)
-            self._remember(Marker(staged=marker.staged, copied=marker.copied | {_identity(self.data)}))
+            self._remember(_Marker(staged=marker.staged, copied=marker.copied | {_identity(self.data)}))
             self._move(copy, self.before)
         self.copier.tell("data_set_aside", moved_to=str(self.before))
 
@@ -148,16 +175,16 @@ class StagingPlace:
                 raise ShardError(f"{self.old} was not staged here: expected nothing there; move it away")
             self._delete(self.old)
 
-    def _is_ours(self, marker: Marker) -> bool:
+    def _is_ours(self, marker: _Marker) -> bool:
         mine = _identity(self.data)
         return mine in marker.staged or (mine in marker.copied and _exists(self.before))
 
-    def _marker(self) -> Marker:
+    def _marker(self) -> _Marker:
         file = self.workdir / ".data.staged"
         with naming(str(file), REFUSAL):
-            return Marker.parse(file.read_text(errors="replace")) if _exists(file) else Marker()
+            return _Marker.parse(file.read_text(errors="replace")) if _exists(file) else _Marker()
 
-    def _remember(self, marker: Marker) -> None:
+    def _remember(self, marker: _Marker) -> None:
         file = self.workdir / ".data.staged"
         with naming(str(file), REFUSAL):
             new = file.with_suffix(".new")
@@ -194,7 +221,13 @@ def _exists(path: Path) -> bool:
         return os.path.lexists(path)
 
 
-def _identity(path: Path) -> Identity:
+def _identity(path: Path) -> _Identity:
     with naming(str(path), REFUSAL):
         info = path.lstat()
     return info.st_dev, info.st_ino
+
+
+def _identities(found: object) -> frozenset[_Identity]:
+    if not isinstance(found, list):
+        raise TypeError
+    return frozenset((int(device), int(inode)) for device, inode in found)

@@ -20,9 +20,8 @@ from launcher.pod import workdir
 from launcher.pod.data.copy import REFUSAL, Copier
 from launcher.pod.data.file import Read
 from launcher.pod.data.layout import NUMBER, find_shard
-from launcher.pod.data.manifest import listed_in
 from launcher.pod.data.place import StagingPlace
-from launcher.pod.data.survey import refuse_same_names
+from launcher.pod.data.survey import listed_in, refuse_same_names
 from launcher.pod.log import Tell
 from launcher.pod.outcome import ShardError
 from launcher.pod.peers.roster import Roster

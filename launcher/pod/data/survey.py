@@ -1,4 +1,4 @@
-"""The survey of a tree before it is copied: its size, and where its links lead."""
+"""The survey of a tree before it is copied: its size, where its links lead, and what a manifest lists of it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 
-from launcher.dataset.manifest import Entry
+from launcher.contract import MANIFEST
+from launcher.dataset.manifest import MANIFEST_LIMIT, Entry, Manifest, parse_manifest
+from launcher.dataset.problem import DatasetError
 from launcher.pod.data.links import Link, leaving
 from launcher.pod.outcome import ShardError
-from launcher.safefs.dirs import Dir
+from launcher.safefs.dirs import Dir, format_of, opened
 from launcher.safefs.overlay import Found, Kind, all_inside, laid_over, walk
 from launcher.safefs.parallel import Workers
+from launcher.safefs.small_file import read_at_most
 from launcher.text import shown
 
 TOGETHER = 16  # directories that are open at a time on each level, so that they can be listed side by side
@@ -93,3 +96,31 @@ def refuse_same_names(dirs: Sequence[Dir]) -> None:
                     f"{shown(first[path])} and {shown(found.path)} go to one place, as this rank has both shards: "
                     "expected a name of its own for each file; rename one, or split the data into one shard a trainer"
                 )
+
+
+def listed_in(job: Dir, shards: Sequence[Dir], ways: int) -> Mapping[str, Entry]:
+    """Return the files that a manifest lists in these shards, by their paths; none where there is no manifest."""
+    found = _manifest(job)
+    if found is None:
+        return {}
+    if found.shards != ways:
+        raise ShardError(
+            f"{job.path}: {ways} shards are there, and {MANIFEST} lists {found.shards}: "
+            "expected only those that it lists; move the others away, or the manifest if it is outdated"
+        )
+    entries = {f"{job.path}/{entry.name}": entry for entry in found.files}
+    mine = tuple(f"{shard.path}/" for shard in shards)
+    return {path: entry for path, entry in entries.items() if path.startswith(mine)}
+
+
+def _manifest(job: Dir) -> Manifest | None:
+    if not format_of(job, MANIFEST):
+        return None
+    with opened(job, MANIFEST) as file:
+        text = read_at_most(file, MANIFEST_LIMIT + 1)
+    try:
+        if len(text) > MANIFEST_LIMIT:
+            raise DatasetError(f"more than {MANIFEST_LIMIT} bytes")
+        return parse_manifest(text)
+    except DatasetError as error:
+        raise ShardError(f"{job.path}/{MANIFEST}: {error}; expected the manifest of a split; move it away") from None

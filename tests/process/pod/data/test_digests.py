@@ -168,7 +168,7 @@ def test_a_manifest_that_is_no_file_is_told(volume: Volume) -> None:
 
 
 def test_a_manifest_without_end_is_not_read_to_it(volume: Volume, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("launcher.pod.data.manifest.LIMIT", 5000)
+    monkeypatch.setattr("launcher.pod.data.survey.MANIFEST_LIMIT", 5000)
     volume.lay_out(job=BY_RANK | {"manifest.json": " " * 6000})
     assert "more than 5000 bytes" in refusal(volume)
 
