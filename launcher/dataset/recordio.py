@@ -20,14 +20,16 @@ from launcher.dataset.chunks import (
     encode_chunk,
     records_in,
 )
-from launcher.dataset.indexing import index, opened_file
 from launcher.dataset.problem import Damaged, DamagedWarning, DatasetMisuse
+from launcher.text import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import os
+    from collections.abc import Iterator, Sequence
+    from typing import BinaryIO
 
-    from launcher.dataset.indexing import File
+    _File = str | bytes | os.PathLike[str] | BinaryIO
 
 __all__ = ["Damaged", "Lost", "index", "reader", "writer"]
 
@@ -50,14 +52,14 @@ class Lost:
 class reader:  # noqa: N801  # the seeds' own name
     """Reads the records of a file, from the first one or from the one that `seek` chose."""
 
-    def __init__(self, file: File, errors: str = "raise", limit: int = CHUNK_LIMIT) -> None:
+    def __init__(self, file: _File, errors: str = "raise", limit: int = CHUNK_LIMIT) -> None:
         if errors not in ("raise", "skip"):
             raise DatasetMisuse(
                 f"errors={errors!r}: expected 'raise' to refuse a damaged file, or 'skip' to skip the damage"
             )
         self.errors, self.limit = errors, limit
         self.lost = Lost()
-        self._file, self.name, self._mine = opened_file(file, "rb")
+        self._file, self.name, self._mine = _opened_file(file, "rb")
         self._at = self._file.tell() if self._file.seekable() else 0  # where the next chunk begins
         self._records: Iterator[bytes] = iter(())
         self._refused: Damaged | None = None
@@ -153,14 +155,14 @@ class reader:  # noqa: N801  # the seeds' own name
 class writer:  # noqa: N801  # beside `reader`
     """Writes records into a file; `close` writes the last chunk."""
 
-    def __init__(self, file: File, chunk: int = SIZE, compressor: str = "none") -> None:
+    def __init__(self, file: _File, chunk: int = SIZE, compressor: str = "none") -> None:
         if compressor not in COMPRESSORS:
             raise DatasetMisuse(f"compressor={compressor!r}: expected one of {', '.join(COMPRESSORS)}")
         if compressor == "snappy":
             from launcher.dataset.snappy import check_writable
 
             check_writable()
-        self._file, self.name, self._mine = opened_file(file, "wb")
+        self._file, self.name, self._mine = _opened_file(file, "wb")
         self._size, self._compressor = chunk, COMPRESSORS[compressor]
         self._records: list[bytes] = []
         self._bytes = 0
@@ -196,3 +198,42 @@ class writer:  # noqa: N801  # beside `reader`
     def __exit__(self, *_: object) -> None:
         """Close."""
         self.close()
+
+
+class _Chunk:
+    """A chunk's position: the number of its first record, its records, its bytes from `offset` to `end`."""
+
+    __slots__ = ("end", "first", "offset", "records")
+
+    def __init__(self, first: int, records: int, offset: int, end: int) -> None:
+        self.first, self.records, self.offset, self.end = first, records, offset, end
+
+
+def index(file: _File, limit: int = CHUNK_LIMIT) -> Sequence[_Chunk]:
+    """Return the position of each chunk; the format has no index, and only headers are read."""
+    handle, name, mine = _opened_file(file, "rb")
+    found: list[_Chunk] = []
+    first = at = 0
+    try:
+        end = handle.seek(0, 2)
+        while at < end:
+            handle.seek(at)
+            try:
+                head = chunk_header(handle.read(HEADER), limit)
+                if at + HEADER + head.size > end:
+                    raise ValueError(f"the file ends in a chunk, after {end - at - HEADER} of {head.size} bytes")
+            except ValueError as damage:
+                raise Damaged(f"{name}: the chunk at byte {at}: {damage}; expected whole chunks") from None
+            found.append(_Chunk(first, head.records, at, at + HEADER + head.size))
+            first, at = first + head.records, found[-1].end
+    finally:
+        if mine:
+            handle.close()
+    return found
+
+
+def _opened_file(file: _File, mode: str) -> tuple[BinaryIO, str, bool]:
+    """Return an open file, its name for messages, and whether it was opened here."""
+    if hasattr(file, "read" if mode == "rb" else "write"):
+        return file, shown(getattr(file, "name", "the file")), False  # type: ignore[return-value]
+    return open(file, mode), shown(file), True  # type: ignore[arg-type, return-value]

@@ -10,7 +10,6 @@ import time
 from functools import partial
 
 from launcher import contract
-from launcher.dataset.dealing import Dealer
 from launcher.dataset.manifest import Entry, Manifest
 from launcher.dataset.problem import DatasetError, DatasetMisuse
 from launcher.dataset.ratings import ratings, tables
@@ -21,7 +20,7 @@ from launcher.text import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from launcher.dataset.arguments import SplitOptions
     from launcher.dataset.progress import SplitProgress
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     Source = FileSource | ReaderSource
 
 OCTAL = re.compile(r"\\([0-7]{3})")
+_MANY = 64  # records a shard; a larger batch is cut into pieces
 
 
 def split_into_shards(
@@ -116,7 +116,7 @@ def _dealt(
 ) -> Manifest:
     state = workspace.state() or SplitState((0, 0), [(0, 0, 0)] * options.shards)
     given = [(records, size) for _, records, size in state.shards]
-    dealer = Dealer(options.shards, by_bytes=options.by_bytes, given=given)
+    dealer = _Dealer(options.shards, by_bytes=options.by_bytes, given=given)
     if any(records for records, _ in given):
         progress.end(f"continuing after {sum(dealer.records)} records")
     shards = ShardFiles(workspace.work, [size for size, *_ in state.shards], recordio=options.recordio)
@@ -142,7 +142,51 @@ def _dealt(
     return Manifest(workspace.origin, options.shards, files)
 
 
-def _refuse_too_few(options: SplitOptions, dealer: Dealer) -> None:
+class _Dealer:
+    """Deals records to shards, in turn or to the shard with the fewest bytes.
+
+    A shard keeps its records in input order; `records` and `bytes` count those of each.
+    """
+
+    def __init__(self, count: int, *, by_bytes: bool, given: Sequence[tuple[int, int]] = ()) -> None:
+        self.count, self.by_bytes = count, by_bytes
+        self.records = [records for records, _ in given] or [0] * count
+        self.bytes = [size for _, size in given] or [0] * count
+
+    def deal(self, batch: list[bytes]) -> Iterator[tuple[int, list[bytes]]]:
+        """Yield each shard with its part of a batch."""
+        pieces = self._by_bytes(batch) if self.by_bytes else self._in_turn(batch)
+        for shard, piece in pieces:
+            if piece:
+                self.records[shard] += len(piece)
+                yield shard, piece
+
+    def _in_turn(self, batch: list[bytes]) -> Iterator[tuple[int, list[bytes]]]:
+        done = sum(self.records) % self.count
+        for shard in range(self.count):
+            yield shard, batch[(shard - done) % self.count :: self.count]
+
+    def _by_bytes(self, batch: list[bytes]) -> Iterator[tuple[int, list[bytes]]]:
+        if len(batch) < _MANY * self.count:
+            given: list[list[bytes]] = [[] for _ in range(self.count)]
+            for record in batch:
+                shard = self.bytes.index(min(self.bytes))
+                given[shard].append(record)
+                self.bytes[shard] += len(record) + 1
+            yield from enumerate(given)
+            return
+        cuts = [len(batch) * piece // self.count for piece in range(self.count + 1)]
+        pieces = [batch[begin:end] for begin, end in zip(cuts, cuts[1:])]  # noqa: B905, RUF007  # Python 3.8
+        sizes = [sum(map(len, piece)) + len(piece) for piece in pieces]
+        # The largest piece goes to the smallest shard: differences level out instead of adding up.
+        largest = sorted(range(self.count), key=sizes.__getitem__, reverse=True)
+        least = sorted(range(self.count), key=self.bytes.__getitem__)
+        for shard, piece in zip(least, largest):  # noqa: B905  # Python 3.8 has no strict=
+            self.bytes[shard] += sizes[piece]
+            yield shard, pieces[piece]
+
+
+def _refuse_too_few(options: SplitOptions, dealer: _Dealer) -> None:
     found = sum(dealer.records)
     if not found:
         raise DatasetError("the input has no records: expected at least one; nothing is written")
