@@ -98,7 +98,7 @@ def test_a_terminal_without_the_marks_of_a_text_shows_their_numbers(tmp_path: Pa
 
 def test_an_authority_of_nobodys_home_is_told(me: User) -> None:
     said = me("get", "jobs", *me.saying(**{"certificate-authority": "~nobody-here/ca.crt"}))
-    assert (said.code, "certificate-authority: ~nobody-here/ca.crt is not there" in said.err) == (1, True)
+    assert (said.code, "certificate-authority: ~nobody-here/ca.crt does not exist" in said.err) == (1, True)
 
 
 def test_a_list_of_more_than_a_page_is_whole(plane: ControlPlane, me: User) -> None:
