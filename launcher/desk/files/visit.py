@@ -12,7 +12,7 @@ from typing import Any
 from launcher.contract import FILES_LABEL
 from launcher.desk.config import datacenters
 from launcher.desk.errors import Problem, Refused
-from launcher.desk.files import dial, pod
+from launcher.desk.files import exec_socket, pod
 from launcher.desk.files.paths import Remote
 from launcher.desk.jobs import job_state
 from launcher.desk.jobs.registries import registries_listed
@@ -40,7 +40,7 @@ class Visit:
     @contextmanager
     def speaking(self) -> Iterator[Channel]:
         """Speak with an agent in the pod; what cannot be done is a Problem, a lost connection is Broken."""
-        with dial.dialed(self.desk.api, self.name, pod.CONTAINER, pod.SERVE) as line:
+        with exec_socket.dialed(self.desk.api, self.name, pod.CONTAINER, pod.SERVE) as line:
             channel = Channel(line)
             try:
                 yield channel

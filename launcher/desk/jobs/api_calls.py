@@ -99,9 +99,6 @@ class Api:
         return kinds.path(kind, self.namespace, name)
 
 
-LONGEST_LINE = 8 << 20
-
-
 def opened_api(
     datacenter: Datacenter, namespace: str, environ: Mapping[str, str], tell: Callable[[str], None]
 ) -> Api:

@@ -51,7 +51,7 @@ class Recorder:
         return self._facts
 
     def wish_generation(self, generation: Generation) -> None:
-        """Ask for a generation to be made, unless there is a verdict; a later wish replaces one that is not begun."""
+        """Ask for a generation to be made, unless there is a verdict; a later one replaces one that is not begun."""
         with self._changed:
             if generation == self._generation:
                 return
@@ -71,7 +71,7 @@ class Recorder:
             self._learn(sealed=verdict)
 
     def look(self) -> None:
-        """Ask for the record to be read again, and for failed wishes to be tried again."""
+        """Ask for the record to be read again, and for a failed step to be tried again."""
         with self._changed:
             self._ask()
             if self._since is not None and self._clock() - self._since > self._patience:
