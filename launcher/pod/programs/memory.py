@@ -1,7 +1,7 @@
 """Looks at this container's memory cgroup, so that a kill because memory ran out can be named.
 
 Reads a few small files below /proc and the cgroup mount, of version 1 or 2. What cannot be read is not known, and
-no error.
+no error. psutil does not read a cgroup's limits or its OOM counters, and costs 15 ms and 4 MB to import.
 """
 
 from __future__ import annotations

@@ -1,7 +1,10 @@
 """Watches the trainers for one that stands still, and ends it so that it tells where: a hang is a failure too.
 
 A trainer's helper may work while the trainer waits for it, and may have left its session: its whole family counts, as
-/proc shows it. Read by hand, since psutil knows nothing of groups and sessions.
+/proc shows it.
+
+Read by hand: psutil knows no session and no process group; one look at 141 processes takes 1.7 ms here, psutil 4.6 ms
+for less, and 15 ms to import.
 """
 
 from __future__ import annotations

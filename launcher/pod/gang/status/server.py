@@ -1,6 +1,9 @@
 """Serves pages over HTTP to anybody on the network: GET only, bounded in connections, sizes and time.
 
 A peer is never turned away for a stranger. Of connections without a question the oldest makes room for the newest.
+
+asyncio and h11 cost 35 ms of CPU and 11 MB to import, uvicorn 57 ms and 16 MB, aiohttp.web 137 ms and 27 MB; neither
+of the two tells when a reply was written, which the lease needs.
 """
 
 from __future__ import annotations
