@@ -172,8 +172,8 @@ def test_the_termination_message_is_there_although_a_blocked_reader_still_holds_
     message.touch()
     code = (
         "import sys; from pathlib import Path; from launcher.pod.console import Console; "
-        "from launcher.pod.outcome import Outcome; story = Story(Path(sys.argv[1])); "
-        "story.out.put(b'x' * 1_000_000); story.end(Outcome(code=0, reason='done'))"
+        "from launcher.pod.outcome import Outcome; console = Console(Path(sys.argv[1])); "
+        "console.out.put(b'x' * 1_000_000); console.end(Outcome(code=0, reason='done'))"
     )
     argv = [sys.executable, "-c", code, str(message)]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
@@ -224,8 +224,8 @@ def test_a_plain_init_that_ran_its_command_says_nothing_of_its_own() -> None:
 
 
 def test_a_plain_init_tells_a_command_that_it_could_not_start() -> None:
-    story = Console(termination_log=Path("/nonexistent/message"))
-    ended = story.of_init(Cause(at=0, outcome=Outcome(code=71, reason="cannot start"), unstarted=True))
+    console = Console(termination_log=Path("/nonexistent/message"))
+    ended = console.of_init(Cause(at=0, outcome=Outcome(code=71, reason="cannot start"), unstarted=True))
     assert (ended.code, ended.reason) == (71, "cannot start")
     with Lives() as lives:
         life = lives.start("/not/there")
@@ -238,7 +238,7 @@ def test_before_a_terminal_the_story_is_for_people() -> None:
     got = b""
     code = (
         "import os, sys; from launcher.pod.console import Console; from launcher.pod.outcome import Outcome; "
-        "Story().end(Outcome(code=0, reason='done'))"
+        "Console().end(Outcome(code=0, reason='done'))"
     )
     process = subprocess.Popen([sys.executable, "-c", code], stdout=theirs, stderr=theirs, env={"NO_COLOR": "1"})
     os.close(theirs)

@@ -328,12 +328,12 @@ def test_standard_output_that_does_not_block_carries_everything(job: Job) -> Non
 EVENTS_AMID_A_LINE = """
 from launcher.pod.outcome import Outcome
 from launcher.pod.console import Console
-story = Console()
-story.tell("before")
-story.out.put(b"x" * 1_000_000 + b"\\n")
+console = Console()
+console.tell("before")
+console.out.put(b"x" * 1_000_000 + b"\\n")
 for number in range(50):
-    story.tell("amid", number=number)
-story.end(Outcome(code=0, reason="done"))
+    console.tell("amid", number=number)
+console.end(Outcome(code=0, reason="done"))
 """
 
 
