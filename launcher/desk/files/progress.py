@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TextIO
 
 from launcher.desk.columns import bar
 from launcher.desk.terminal import LINE_EVERY, ProgressLine
@@ -16,18 +15,17 @@ OFTEN = 0.1  # seconds
 class CopyProgress:
     """Shows a count as it grows."""
 
-    def __init__(self, *, quiet: bool, stream: TextIO = sys.stderr) -> None:
-        self._line = None if quiet else ProgressLine(stream)
-        self._terminal = stream.isatty()
+    def __init__(self, *, quiet: bool) -> None:
+        self._line = None if quiet else ProgressLine(sys.stderr)
+        self._terminal = sys.stderr.isatty()
         self._begun = self._due = 0.0
 
     def begin(self) -> None:
         """Count the time from now on, for the speed; to go on with a copy is no new beginning."""
         if not self._begun:
             self._begun = time.monotonic()
-            self._due = (
-                self._begun if self._terminal else self._begun + LINE_EVERY
-            )  # what ends before is told by its end
+            # Elsewhere than on a terminal, a copy that ends before its first line is told by its end.
+            self._due = self._begun if self._terminal else self._begun + LINE_EVERY
 
     def __call__(self, count: Count) -> None:
         """Show how far it is."""
