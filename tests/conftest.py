@@ -17,6 +17,9 @@ settings.load_profile("here")
 # A shell without job control starts what it puts into the background with these ignored, which children inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+# So does nohup with this one. A handler, other than that, is not inherited: the programs under test heed a hangup.
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)
 
 OURS = ("LAUNCHER_", "CONF_PADDLE_", "JOB_", "KUBERNETES_")
 # Kept for tests/cluster, which look for LAUNCHER_TEST_KUBECONFIG; a launcher would refuse to know it.
