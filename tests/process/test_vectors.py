@@ -174,7 +174,9 @@ def test_the_pages_of_the_status_port_are_still_served(tmp_path: Path) -> None:
             elif file.startswith("metrics"):
                 assert metrics(body) >= metrics(then)
             elif file.startswith("gang"):
-                assert then.startswith(b"the leader has this page: ")  # a sentence, which may change; the address may not
+                assert then.startswith(
+                    b"the leader has this page: "
+                )  # a sentence, which may change; the address may not
                 assert body.decode().split()[-1] == leader
             elif not file.startswith("nothing"):
                 assert body == then
