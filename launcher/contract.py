@@ -21,6 +21,10 @@ class Code:
     SETTINGS = 78
 
 
+NO_RESTART = frozenset(
+    {Code.DATA, Code.API, Code.BUG, Code.CANNOT_START, Code.SHARD, Code.SETTINGS}
+)  # it would not help
+
 # The part a pod plays: LAUNCHER_ROLE, statuses, events, labels, the names of Jobs.
 NODE, PSERVER, TRAINER = "node", "pserver", "trainer"
 ROLES = (NODE, PSERVER, TRAINER)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -95,6 +96,12 @@ def test_only_the_main_pages_exit() -> None:
         "launcher.report.__main__",
         "launcher.dataset.__main__",
     }
+
+
+def test_no_folder_has_more_modules_than_one_look_takes_in() -> None:
+    folders = Counter(path.parent for path in MODULES if path.name != "__init__.py")
+    assert folders
+    assert {folder.name for folder, modules in folders.items() if modules > 16} <= {"verbs", "dataset"}
 
 
 def test_nothing_goes_through_a_shell() -> None:

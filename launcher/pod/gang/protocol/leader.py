@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from launcher.contract import Code
+from launcher.contract import NO_RESTART, Code
 from launcher.pod.gang.protocol.barriers import gathered
 from launcher.pod.gang.protocol.leader_state import (
     SEALING,
@@ -43,7 +43,6 @@ TRANSITIONS = {
     (Stage.GATHERING, Stage.OVER): "a failure that no restart cures, no restart left, or the deadline",
 }
 # What another start cannot cure: bad data, a program or a shard that is not there, settings that cannot be right.
-_HOPELESS = frozenset({Code.DATA, Code.API, Code.BUG, Code.CANNOT_START, Code.SHARD, Code.SETTINGS})
 # A generation that trained for less than this is one of a crash loop, which goes round ever more slowly.
 _SOON = 10.0
 SLOWEST = 30.0
@@ -164,7 +163,7 @@ def _trouble(word: LeaderMessage, view: View, rules: Rules) -> Failure | None:
 
 def _end(before: Lead, cause: Failure, view: View, rules: Rules) -> Lead:
     generation = before.word.generation
-    if cause.code in _HOPELESS or (generation and generation.restarts >= rules.restarts):
+    if cause.code in NO_RESTART or (generation and generation.restarts >= rules.restarts):
         return seal(before, cause, view, spent=generation.restarts if generation else 0)
     lived = view.now - before.begun if before.begun is not None else 0.0
     quick = before.quick + 1 if cause.code != Code.GANG and lived < _SOON else 0
