@@ -1,7 +1,7 @@
 """Everything that can wake the pod's main thread: signals, the ends of children, the results of errands.
 
 All signals are blocked before any other thread starts; one thread takes them and hands them over. The main
-thread alone waits for processes, whoever's they are: as process 1 it is the parent of every orphan.
+thread alone waits for processes, its own or not: as process 1 it is the parent of every orphan.
 """
 
 from __future__ import annotations

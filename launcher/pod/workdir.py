@@ -41,7 +41,7 @@ def make_jobs_place(job_path: PurePosixPath) -> None:
 
     Nowhere else: a volume that is not mounted must not look like an empty one.
     """
-    with suppress(OSError):  # whoever needs it tells why it is not there
+    with suppress(OSError):  # the step that needs it says why it is not there
         if os.path.ismount(job_path.parent):
             os.mkdir(job_path)  # noqa: PTH102  # Path has none for a pure path
 

@@ -38,7 +38,7 @@ def content(at: Dir, name: str, limit: int = LIMIT) -> bytes | None:
 
 
 def make(at: Dir, name: str, text: bytes, *, link: MakeLink = os.link) -> bool:
-    """Make a file under a name that nobody took, whole from its first moment; return whether this text stands there.
+    """Make a file under a free name, whole from its first moment; return whether this text stands there.
 
     NFS may answer a link that worked with "exists": only what stands there in the end tells who was first.
     """

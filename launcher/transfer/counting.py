@@ -26,5 +26,5 @@ class Count:
 TellCount = Callable[[Count], None]
 
 
-def nobody(_: Count) -> None:
+def no_tell(_: Count) -> None:
     """Show no progress."""

@@ -15,7 +15,7 @@ from launcher.safefs.parallel import SIDE_BY_SIDE, Workers
 from launcher.transfer.arriving import arrive, standing
 from launcher.transfer.channel import Channel
 from launcher.transfer.chunks import DIGEST, Standing
-from launcher.transfer.counting import Count, TellCount, nobody
+from launcher.transfer.counting import Count, TellCount, no_tell
 from launcher.transfer.frames import LARGEST_FRAME, Frame, frame_number
 from launcher.transfer.listing import A_DIRECTORY, IN_A_BATCH, MOST_ENTRIES, TreeEntry
 from launcher.transfer.names import PART, checked_path, divided, joined
@@ -37,7 +37,7 @@ class _Place:
         return joined(self.directory, self.name or path)
 
 
-def receive(tree: Tree, target: str, channel: Channel, tell: TellCount = nobody, *, inside: bool = False) -> Count:
+def receive(tree: Tree, target: str, channel: Channel, tell: TellCount = no_tell, *, inside: bool = False) -> Count:
     """Receive files below `target`, or one file as it, where it is no directory and need not be (`inside`)."""
     begin = channel.get("begin")
     count = Count(

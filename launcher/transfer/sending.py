@@ -12,7 +12,7 @@ from launcher.safefs.parallel import Workers
 from launcher.text import shown
 from launcher.transfer.channel import Channel
 from launcher.transfer.chunks import DIGEST, PIECE, Standing, agreed, count_of
-from launcher.transfer.counting import Count, TellCount, nobody
+from launcher.transfer.counting import Count, TellCount, no_tell
 from launcher.transfer.frames import Frame, frame_number
 from launcher.transfer.listing import TreeEntry, batches, tree_listed
 from launcher.transfer.names import divided, joined
@@ -23,7 +23,7 @@ TOLD = 20  # of what is skipped, by name
 Say = Callable[[Channel, Count, TellCount], None]
 
 
-def send(tree: Tree, base: str, first: str, channel: Channel, tell: TellCount = nobody) -> Count:
+def send(tree: Tree, base: str, first: str, channel: Channel, tell: TellCount = no_tell) -> Count:
     """Send what is at `first` below `base`, without it all that is there, and return how much that was."""
     with Workers() as workers:
         listing = tree_listed(tree, base, first, workers)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from launcher.safefs.dirs import Tree
 from launcher.transfer.channel import Channel
-from launcher.transfer.counting import Count, TellCount, nobody
+from launcher.transfer.counting import Count, TellCount, no_tell
 from launcher.transfer.problem import Broken, TransferError
 from launcher.transfer.receiving import receive
 from launcher.transfer.sending import send
@@ -65,7 +65,7 @@ def upload(
     target: str = "",
     *,
     inside: bool = False,
-    tell: TellCount = nobody,
+    tell: TellCount = no_tell,
 ) -> Count:
     """Copy what is at a path below a directory to the volume."""
     with agent(volume) as (channel, _), Tree(str(top), TransferError) as tree:
@@ -77,7 +77,14 @@ def upload(
 
 
 def download(
-    volume: Path, base: str, first: str, top: Path, target: str = "", *, inside: bool = True, tell: TellCount = nobody
+    volume: Path,
+    base: str,
+    first: str,
+    top: Path,
+    target: str = "",
+    *,
+    inside: bool = True,
+    tell: TellCount = no_tell,
 ) -> Count:
     """Copy what is at a path of the volume to a directory."""
     with agent(volume) as (channel, _), Tree(str(top), TransferError) as tree:
@@ -109,7 +116,7 @@ class Script:
 
 def noise(size: int, seed: int = 1) -> bytes:
     """Return the same bytes each time, which nothing makes smaller."""
-    return random.Random(seed).randbytes(size)  # noqa: S311  # nobody is to be kept from guessing them
+    return random.Random(seed).randbytes(size)  # noqa: S311  # they are no secret
 
 
 def contents(top: Path) -> dict[bytes, str]:

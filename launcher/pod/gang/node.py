@@ -56,7 +56,7 @@ class GangNode:
         )
         self._run_events = RunEvents(self.store.put, job=settings.job)
         self._tell = tell
-        self._alone = settings.peers.source is PeersFrom.SELF  # nobody needs to read its status
+        self._alone = settings.peers.source is PeersFrom.SELF  # no peer reads its status
         self._read = 0.0
 
     def start(self) -> None:
@@ -122,7 +122,7 @@ class GangNode:
 
     @property
     def calm(self) -> bool:
-        """Whether nobody in the gang runs anything, by the leader's word."""
+        """Whether no program runs in the gang, by the leader's message."""
         word = self.member.word(self._statuses.heard())
         return word is not None and word.calm
 

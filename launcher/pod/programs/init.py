@@ -74,7 +74,7 @@ class _TerminalJob:
 def _stop_own_group(signum: int) -> None:
     """Stop as the terminal would have stopped the launcher, and the script or pipeline that it is part of.
 
-    The kernel comes back at once where nobody could ever continue it: process 1, or no shell with jobs above.
+    The kernel comes back at once where no process could continue it: process 1, or no shell with jobs above.
     """
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signum])
     os.killpg(0, signum)

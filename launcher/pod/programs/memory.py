@@ -125,7 +125,7 @@ def _below(own: str, at: str) -> PurePosixPath:
 
 
 def _lines(path: Path) -> list[str]:
-    """Return the lines of a file of the kernel's; somebody's mount may have any name, odd line ends included."""
+    """Return the lines of a file of the kernel's; a mount may have any name, odd line ends included."""
     return path.read_bytes().decode(errors="surrogateescape").rstrip("\n").split("\n")
 
 

@@ -173,7 +173,7 @@ def _signal(child: Child, now: float, grace: float) -> int:
     if child.killed is not None:
         return 0
     if not child.running and child.told is None:
-        return signal.SIGKILL  # what a child leaves behind has no grace: nobody waits for its work
+        return signal.SIGKILL  # what a child leaves behind has no grace: no result of it is needed
     if child.told is None:
         return signal.SIGTERM
     return signal.SIGKILL if now >= child.told + grace else 0

@@ -33,7 +33,7 @@ INTERPRETERS = ("python", "pypy")
 
 @dataclass(slots=True, kw_only=True)
 class StallWatch:
-    """What is known of each trainer's signs of life; without a time-out nobody is watched."""
+    """What is known of each trainer's signs of life; without a time-out none is watched."""
 
     timeout: float | None
     written: Callable[[str], int]
@@ -107,7 +107,7 @@ def dump(pid: int) -> bool:
     """End a child by SIGABRT so that its stacks are written, and return whether a Python was there to write them.
 
     Behind a leader that is no Python (a shell around the program) the nearest Python below it is meant: the leader
-    then ends by itself in most cases, but whoever calls this must see to it that all of them do.
+    then ends by itself in most cases, but the caller must see to it that all of them do.
     """
     python = _python(pid)
     target = python or pid
@@ -137,7 +137,7 @@ def _python(pid: int) -> int | None:
 def _is_python(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/exe").readlink().name.startswith(INTERPRETERS)
-    except OSError:  # it ended, or is somebody else's
+    except OSError:  # it ended, or belongs to another user
         return False
 
 

@@ -1,6 +1,6 @@
 """Whether a trainer stands still: no output, no CPU and no progress for a whole time-out, and not because it waits.
 
-No I/O here. Only time in which somebody looked counts: a launcher that was itself stopped saw nothing.
+No I/O here. Only time in which the launcher looked counts: a launcher that was itself stopped saw nothing.
 """
 
 from __future__ import annotations

@@ -163,7 +163,7 @@ def _pass_on(signum: int, children: Sequence[Child], manners: Manners) -> None:
     forced = [pid for pid in left if signum in manners.halting and _leaves_to_kernel(pid, signum)]
     if forced and os.getpid() != 1:  # the kernel lets none of the three stop a process 1
         _signal_all(forced, signal.SIGSTOP)
-        os.kill(os.getpid(), signal.SIGSTOP)  # whoever continues the launcher is heard like any other signal
+        os.kill(os.getpid(), signal.SIGSTOP)  # SIGCONT then arrives like any other signal
 
 
 def _leaves_to_kernel(pid: int, signum: int) -> bool:

@@ -36,7 +36,7 @@ def answer(arguments: Sequence[str]) -> str:
     if arguments in (["-h"], ["--help"]):
         return HELP
     if arguments == ["--version"]:
-        from importlib.metadata import version  # 15 ms that nobody else pays
+        from importlib.metadata import version  # 15 ms that no other start needs
 
         return f"start_paddle {version('paddle-launcher')}\n"
     return ""

@@ -64,7 +64,7 @@ class Ports:
         return self.first + self.dense + self.sparse - 1
 
     def of_generation(self, number: int) -> int:
-        """Return a fleet pserver's port in a generation: another one each time, so that what is left meets nobody.
+        """Return a fleet pserver's port in a generation: another one each time, so that left-over trainers meet none.
 
         Six in turn: one after 7164 to 7169 comes the launcher's own port.
         """

@@ -162,7 +162,7 @@ class Reader:
         return PurePosixPath(given)
 
     def refuse_unknown(self, prefix: str, but: Collection[str] = ()) -> None:
-        """Keep a problem for each variable of ours that nobody asked for, with the nearest name that is asked for."""
+        """Keep a problem for each unknown variable with our prefix, with the nearest known name."""
         names = [name for name in self.asked if name.startswith(prefix)]
         for name, value in self.environ.items():
             if (

@@ -169,7 +169,7 @@ class Counts:
 
     @classmethod
     def read(cls, reader: Reader, peers: Peers, role: Role) -> Counts:
-        """Take the numbers from their variables; a list of addresses, or nobody else, says its own."""
+        """Take the numbers from their variables; a list of addresses has its own, a pod by itself is one."""
         together = reader.whole("CONF_PADDLE_GRADIENT_NUM", default=0, low=1, high=100_000, shown="")
         trainers = reader.whole("TRAINERS", default=0, low=1, high=100_000, shown="") or together
         pservers = reader.whole("PSERVERS", default=0, low=1, high=100_000, shown="")

@@ -22,7 +22,7 @@ def gathered(marks: Sequence[Marks], before: LeaderMessage) -> tuple[tuple[str, 
 
     A barrier is passed when every trainer stands at it, and stays so while one does. Of the values those of the
     lowest ranks are kept; one that would make them larger than SHARED_BY_ALL together is left out. While a member's
-    marks are missing nothing changes: nobody has a sure rank.
+    marks are missing nothing changes: no rank is sure.
     """
     members = before.generation.members if before.generation else ()
     if len(marks) < sum(who.role is not Role.PSERVER for who in members):

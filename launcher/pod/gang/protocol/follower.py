@@ -1,6 +1,6 @@
 """What a member does next: a pure function of its leader's word and of its own state.
 
-No I/O here. The leader follows its own word as everybody does.
+No I/O here. The leader follows its own word as every member does.
 """
 
 from __future__ import annotations

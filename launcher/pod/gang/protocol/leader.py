@@ -80,7 +80,7 @@ def due_again(lead: Lead, view: View, rules: Rules) -> float | None:
 
 
 def _gather(before: Lead, view: View, rules: Rules) -> Lead:
-    """Make the next generation once everybody is there."""
+    """Make the next generation once all members are there."""
     if replaced(view):
         waiting = f"generation {view.record.highest} was made without this pod, which is to end"
         return replace(before, asked=None, word=replace(before.word, waiting=waiting))
@@ -138,7 +138,7 @@ def _ask(before: Lead, view: View, rules: Rules) -> Lead:
 
 
 def _vouched(recorded: Generation, statuses: list[Status]) -> bool:
-    """Return whether somebody here was there, or everybody there is here again as another process 1."""
+    """Return whether a member here was there, or every member there is here again as another process 1."""
     boots = {status.who.boot for status in statuses}
     pods = {status.who.uid for status in statuses if status.lone}
     known = any(who.boot in boots for who in recorded.members)

@@ -27,7 +27,7 @@ class Lead:
     sealing: Outcome | None = None  # the verdict, until it stands in the record
     seen: tuple[object, ...] = ()  # of the members, when something changed last
     since: float = 0.0  # that moment
-    hold: float = 0.0  # until when somebody may still run of whom nobody here knows; 0 where nobody can
+    hold: float = 0.0  # until when an unknown launcher may still run programs; 0 where none can
     begun: float | None = None  # when the trainers of this generation started
     quick: int = 0  # failures in a row that came soon
     not_before: float = 0.0

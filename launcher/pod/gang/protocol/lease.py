@@ -35,7 +35,7 @@ def limits_of(*, peer: float, join: float, rejoin: float) -> Limits:
 
 
 def grace(wanted: float, limits: Limits) -> float:
-    """Return the grace of children in a restart: whoever is cut off has ended before the others hold it lost."""
+    """Return the grace of children in a restart: a pod that is cut off has ended before it counts as lost."""
     return min(wanted, (limits.lost - limits.lease) / 2)
 
 

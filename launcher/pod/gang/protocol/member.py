@@ -57,7 +57,7 @@ class Member:
 
     @property
     def watched(self) -> frozenset[str]:
-        """Whose statuses it needs: as leader everybody's, else the leader's; and of those it led, or that led it."""
+        """Whose statuses it needs: as leader those of all, else the leader's; and of those it led, or that led it."""
         own = self.status.who.address
         wanted = set(self.order.addresses if self.leads else self.order.addresses[:1])
         if self.last:
@@ -187,7 +187,7 @@ class Member:
         self.status = replace(self.status, phase=_phase(self.status, self.run, orders.verdict))
 
     def _fence(self, view: View) -> Fence:
-        """Return until when somebody of the last generation may still run, as far as this member must know."""
+        """Return until when a member of the last generation may still run, as far as this member must know."""
         if self.last is None or self.status.ready:
             return Fence()
         if self.led:

@@ -82,9 +82,9 @@ class LeaderMessage:
     stage: Stage = Stage.GATHERING
     generation: Generation | None = None
     cause: Failure | None = None
-    verdict: Outcome | None = None  # how it ended for everybody
+    verdict: Outcome | None = None  # how it ended for all
     waiting: str = ""
-    calm: bool = False  # while gathering: nobody runs anything any more, so that no pass is being written
+    calm: bool = False  # while gathering: no program runs any more, so that no pass is being written
     passed: tuple[str, ...] = ()
     shared: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
@@ -111,10 +111,10 @@ class Status:
     key: str = ""
     phase: Phase = Phase.JOINING
     rank: int | None = None
-    digest: str = ""  # of the order that it knows; empty while somebody is missing
+    digest: str = ""  # of the order that it knows; empty while a member is missing
     staged: bool = False  # its data for that order is there
-    surveyed: bool = False  # and it has looked at the complete passes since nobody ran anything any more
-    quiet: bool = True  # nobody of an earlier generation can still be running, as far as it knows
+    surveyed: bool = False  # and it has looked at the complete passes since the last program ended
+    quiet: bool = True  # no program of an earlier generation can still be running, as far as it knows
     lone: bool = False  # it is process 1: where it is gone, so are its children
     passes: tuple[int, ...] | None = None  # the complete ones that it sees; None where it has no volume
     known: int = 0  # the highest generation that it has been in

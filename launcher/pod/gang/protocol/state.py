@@ -27,7 +27,7 @@ class ChildrenState:
 class Heard:
     """What is known of a peer: its last status, when the poll that brought it was sent, and whether it is gone.
 
-    `refused` says that nobody listens there any more; `wrote` is when this launcher last answered that peer.
+    `refused` says that no launcher listens there any more; `wrote` is when this launcher last answered that peer.
     """
 
     status: Status | None = None

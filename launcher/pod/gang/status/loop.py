@@ -78,7 +78,7 @@ class Statuses:
         self._thread.start()
 
     def publish(self, status: Status) -> None:
-        """Say this from now on; whoever waits for news is answered at once, unless only progress changed."""
+        """Say this from now on; readers that wait for news are answered at once, unless only progress changed."""
         if self._publisher.take(status):
             self._call(self._publisher.wake)
 

@@ -74,13 +74,13 @@ class PeerStates:
                 self._heard[address] = replace(heard, wrote=at)
 
     def gone(self, remote: str) -> bool:
-        """Return whether nobody listens any more at the address that a connection came from."""
+        """Return whether no launcher listens any more at the address that a connection came from."""
         with self._lock:
             return self._heard.get(self._names.get(remote, ""), Heard()).refused
 
 
 def news(status: Status) -> Status:
-    """Return a status without what changes all the time and wakes nobody."""
+    """Return a status without what changes all the time and wakes no reader."""
     return replace(status, staged_bytes=0, marks=replace(status.marks, progress={}))
 
 

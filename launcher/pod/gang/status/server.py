@@ -158,7 +158,7 @@ class Visitor:
         return await answer(Asked(remote=self.remote, path=path, fields=fields))
 
     async def _say(self, reply: Reply, *, bodiless: bool = False) -> None:
-        """Write an answer whole; to nobody who has left meanwhile."""
+        """Write an answer whole, unless its reader has left meanwhile."""
         if self._reader.at_eof():
             raise ConnectionResetError
         about = {"Content-Type": reply.kind, "Content-Length": str(len(reply.body)), "Cache-Control": "no-store"}
