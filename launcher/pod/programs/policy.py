@@ -2,7 +2,7 @@
 
 No I/O here. The first cause wins: a stop that was told, a child that failed, the gang's word, or the last trainer's
 good end. Then everything that is left is told to end, has its grace, and is killed: each once. In a gang a stop holds
-for its pod even where the children were ending already for another cause.
+for its pod even where the children were ending already for another cause; the end of the lease stands above any grace.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def decide(
     left = [child for child in children if child.left and not _given_up(child, now)]
     if not left:
         return Step(cause=cause, failure=failure, end=cause if instructions.alone else stop or cause)
-    grace = grace if cause.grace is None else cause.grace
+    grace = 0.0 if _killing(instructions) else grace if cause.grace is None else cause.grace
     signals = tuple((child.pid, signum) for child in left if (signum := _signal(child, now, grace)))
     until = min(_due(child, now, grace) for child in left)
     return Step(cause=cause, failure=failure, signals=signals, until=until)
@@ -163,6 +163,11 @@ def _success(children: Sequence[Child]) -> Cause | None:
         return None
     outcome = Outcome(code=0, reason="every trainer of this pod is done")
     return Cause(at=max(child.ended for child in awaited), outcome=outcome)
+
+
+def _killing(instructions: Instructions) -> bool:
+    """Return whether the gang wants no grace: the lease is over, and others may go on. It ends one that runs, too."""
+    return instructions.cause is not None and instructions.cause.grace == 0
 
 
 def _given_up(child: Child, now: float) -> bool:

@@ -269,6 +269,21 @@ def test_a_stop_that_comes_while_the_children_end_for_another_cause_holds_for_a_
     assert step.failure == Outcome(code=7, reason="trainer 0 exited with 7")
 
 
+LEASE_OVER = Instructions(cause=Cause(at=7, outcome=Outcome(code=Code.GANG, reason="silent"), grace=0.0))
+ENDED_BY_THE_GANG = Instructions(cause=Cause(at=7, outcome=Outcome(code=Code.GANG, reason="ended"), grace=2.5))
+
+
+@pytest.mark.parametrize(
+    ("instructions", "step"),
+    [(LEASE_OVER, kill(22, until=6)), (ENDED_BY_THE_GANG, Step(until=16)), (IN_A_GANG, Step(until=16))],
+    ids=["the lease is over", "the gang ends its generation", "nothing else"],
+)
+def test_the_end_of_the_lease_stands_above_the_grace_of_a_stop(instructions: Instructions, step: Step) -> None:
+    """A pod that was told to stop has its grace only as long as nothing can have begun beside it."""
+    found = decide([trainer(told=6.0)], stop(6), 8, GRACE, instructions)
+    assert replace(found, cause=None) == step
+
+
 def test_a_pod_is_gone_before_the_kubelet_kills_it() -> None:
     """By default: the grace, and the patience with what does not go, are over before Kubernetes' 30 seconds."""
     assert float(known()["LAUNCHER_GRACE"]) + KILL_PATIENCE < 30 - 2
