@@ -34,7 +34,7 @@ JOINING, STAGING, SERVING, TRAINING, TRAINED = "joining", "staging", "serving", 
 DONE, FAILED, STOPPED = "done", "failed", "stopped"
 PHASES = frozenset([JOINING, STAGING, SERVING, TRAINING, TRAINED, DONE, FAILED, STOPPED])
 # How far a generation has come, by its leader's word; two of its stages are called as a pod's phases are.
-GATHERING, READYING, OVER = "gathering", "readying", "over"
+GATHERING, READYING, CHECKING, OVER = "gathering", "readying", "checking", "over"
 
 STATUS_PORT = 7170  # probes, NetworkPolicies and the desk ask it
 PSERVER_PORT = 7164  # the first of a pserver's, as in every start_paddle before this one
@@ -97,3 +97,8 @@ def pass_directory(number: int) -> str:
 def generation_file(number: int) -> str:
     """Return the file of a generation, in the record."""
     return f"gen-{number}.json"
+
+
+def stop_file(number: int) -> str:
+    """Return the file that says that a launcher was told to stop in a generation, in the record."""
+    return f"stop-{number}"

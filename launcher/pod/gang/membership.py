@@ -54,6 +54,7 @@ class Membership:
         self._met = False
         self._waiting = ""
         self._staged_for = ""
+        self._grace_ends = 0.0  # of a launcher that was told to stop
         self.instructions = Instructions(run=frozenset(), grace=self._member.rules.grace)
 
     def __enter__(self) -> Self:
@@ -65,9 +66,12 @@ class Membership:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
-        """Say the last words; with a verdict the leader stays until every member has ended, or is gone."""
-        until = time.monotonic() + LEADER_LINGERS
-        while self._node.verdict and self._node.still_needed() and time.monotonic() < until:
+        """Say the last words; a leader stays until every member has ended, or is gone.
+
+        Those whom it led have their grace on its answers alone: one that was told to stop stays for its own grace.
+        """
+        until = time.monotonic() + LEADER_LINGERS if self._node.verdict else self._grace_ends
+        while self._node.still_needed() and time.monotonic() < until:
             self._node.look()
             self._inbox.next(until)
         self._node.close(LINGER)
@@ -127,12 +131,14 @@ class Membership:
         if state.failure:
             self._node.fail(state.failure)
         if state.told and not self._node.verdict:
-            self._member.stop()
-        self._member.report(children=state.left, serving=state.serving, trained=state.trained)
+            self._stop()
+        self._member.report(children=state.left, serving=state.serving, trained=state.trained, checked=state.checked)
         orders = self._node.look()
         if self._end is None or (orders.kill and self._end.grace):
             self._end = self._ending(orders)
-        self.instructions = replace(self.instructions, run=_RUNS[orders.run], cause=self._end, until=orders.until)
+        self.instructions = replace(
+            self.instructions, run=_RUNS[orders.run], cause=self._end, check=orders.check, until=orders.until
+        )
         return self.instructions
 
     def settle(self, cause: Cause) -> Outcome | None:
@@ -194,9 +200,14 @@ class Membership:
         try:
             return waiting()
         except Stopped:
-            self._member.stop()
+            self._stop()
             self._node.look()
             raise
+
+    def _stop(self) -> None:
+        """Note that this launcher was told to stop: those whom it led count on it for as long as its grace lasts."""
+        self._grace_ends = self._grace_ends or time.monotonic() + self._settings.timing.grace
+        self._node.stop()
 
     def _tell_bytes(self, event: str, **facts: object) -> None:
         """Tell how staging goes, and keep how much there is for the status."""
@@ -222,7 +233,7 @@ class Membership:
         generation = self._member.taking_part
         self._peer_watch.seeking.clear()
         self._end = None
-        self.instructions = replace(self.instructions, run=frozenset(), cause=None, until=orders.until)
+        self.instructions = replace(self.instructions, run=frozenset(), cause=None, check=False, until=orders.until)
         if self._settings.role is not Role.PSERVER:
             rank = self._member.status.rank or 0
             self._node.here.begin(generation.number, rank, self._settings.trainers)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import time
@@ -17,6 +18,7 @@ from launcher.pod.gang.protocol.follower import Orders
 from launcher.pod.gang.protocol.member import Member, Order
 from launcher.pod.gang.protocol.messages import Failure, Stage, Status, Who
 from launcher.pod.gang.protocol.state import Heard, Rules
+from launcher.pod.gang.protocol.trust import believed
 from launcher.pod.gang.status.loop import Statuses
 from launcher.pod.gang.status.metrics import Facts
 from launcher.pod.gang.store.run_events import RunEvents
@@ -25,7 +27,9 @@ from launcher.pod.log import Tell
 from launcher.pod.outcome import Outcome, SettingsError
 from launcher.pod.peers.roster import Roster
 from launcher.pod.programs.policy import soonest
-from launcher.pod.settings.nouns import PeersFrom, Settings
+from launcher.pod.settings.nouns import Peers, PeersFrom, Settings
+
+_STRANGERS = 100  # so many are told: who answers with ever new names does not fill the log
 
 
 class GangNode:
@@ -36,7 +40,13 @@ class GangNode:
         limits = lease.limits_of(peer=timing.peer, join=timing.join, rejoin=timing.rejoin)
         who = Who(role=settings.role, address=settings.address, uid="", boot=secrets.token_hex(8))
         self.member = Member(
-            status=Status(who=who, lone=os.getpid() == 1),
+            status=Status(
+                who=who,
+                gang=settings.gang,
+                peers=_digest_of(settings.peers),
+                peer_timeout=timing.peer,
+                lone=os.getpid() == 1,
+            ),
             rules=Rules(limits=limits, restarts=settings.max_restarts, grace=lease.grace(timing.grace, limits)),
         )
         self.here = HereService(nudge)
@@ -56,6 +66,7 @@ class GangNode:
         )
         self._run_events = RunEvents(self.store.put, job=settings.job)
         self._tell = tell
+        self._strangers: set[tuple[str, str]] = set()
         self._alone = settings.peers.source is PeersFrom.SELF  # no peer reads its status
         self._read = 0.0
 
@@ -72,16 +83,17 @@ class GangNode:
 
     def look(self) -> Orders:
         """Read what the peers said, decide, publish, and start what follows."""
-        now, member, heard = time.monotonic(), self.member, self._statuses.heard()
+        now, member = time.monotonic(), self.member
         member.mark(self.here.marks, self.staged_bytes)
-        orders = self._settled(now, heard)
+        orders = self._settled(now, self._statuses.heard())
+        self._tell_strangers()
         self._statuses.watch(member.watched)
         self._statuses.publish(member.status)
         if member.leads:
             self.store.wish(member.lead.asked, member.lead.sealing)
-            self._run_events.look(now, member, heard)
-        if word := member.word(heard):
-            self.here.hear(word)
+            self._run_events.look(now, member, member.heard)
+        if member.word:
+            self.here.hear(member.word)
         if orders.verdict and not self.verdict:
             self.verdict, self.decided = orders.verdict, now
             self._tell("verdict", code=orders.verdict.code, reason=orders.verdict.reason)
@@ -115,20 +127,27 @@ class GangNode:
         generation = member.status.ready
         member.fail(Failure(generation=generation, code=own.code, reason=reason, address=who.address, tail=own.tail))
 
+    def stop(self) -> None:
+        """Say that this launcher was told to stop, in the record too: a stop in a generation spends no restart."""
+        if not self.member.status.stopping:
+            self.store.stopped(self.member.status.ready)
+        self.member.stop()
+
     def leader_answered(self) -> float:
-        """Return when the leader answered last, 0 if it never did."""
-        heard = self._statuses.heard().get(self.member.order.addresses[0])
-        return heard.sent if heard else 0.0
+        """Return when the leader answered last, 0 if it never did; a stranger in its place is none."""
+        heard = believed(self._statuses.heard(), self.member.status).get(self.member.order.addresses[0], Heard())
+        return 0.0 if heard.stranger else heard.sent
 
     @property
     def calm(self) -> bool:
         """Whether no program runs in the gang, by the leader's message."""
-        word = self.member.word(self._statuses.heard())
-        return word is not None and word.calm
+        return self.member.word is not None and self.member.word.calm
 
     def still_needed(self) -> bool:
         """Return whether a member of the generation that was led here may still have to hear the verdict, or end."""
-        return self.member.leads and self.member.waited_for(self._statuses.heard(), time.monotonic())
+        if self.verdict:
+            return self.member.leads and self.member.waited_for(time.monotonic())
+        return self.member.status.stopping and self.member.answers_for(self.store.facts)
 
     def close(self, linger: float) -> None:
         """Say the last words, and let the others read them."""
@@ -140,6 +159,13 @@ class GangNode:
         """Return a status with the trainer's last report, for which the main thread was not woken."""
         return replace(status, marks=replace(status.marks, progress=self.here.progress))
 
+    def _tell_strangers(self) -> None:
+        """Tell who answers at a peer's address without being of this run, each once."""
+        strangers = {(address, heard.stranger) for address, heard in self.member.heard.items() if heard.stranger}
+        for address, why in sorted(strangers - self._strangers)[: _STRANGERS - len(self._strangers)]:
+            self._strangers.add((address, why))
+            self._tell("status_ignored", peer=address, why=why)
+
     def _next_reading(self, now: float) -> float | None:
         """Have the record read again in time: a leader may be overtaken, and a member may miss a verdict."""
         member = self.member
@@ -150,3 +176,9 @@ class GangNode:
             self._read = now
             self.store.look()
         return self._read + every
+
+
+def _digest_of(peers: Peers) -> str:
+    """Return where peers are looked for, alike on every launcher that was told the same."""
+    words = (peers.source, *sorted(peers.pservers), ";", *sorted(peers.trainers))
+    return hashlib.sha256(" ".join(words).encode()).hexdigest()[:16]

@@ -15,7 +15,7 @@ from launcher.pod.inbox import Inbox
 from launcher.pod.outcome import Outcome
 from launcher.pod.output import wiring
 from launcher.pod.output.wiring import ProgramOutput
-from launcher.pod.programs import policy, supervise
+from launcher.pod.programs import policy, pserver_check, supervise
 from launcher.pod.programs.memory import Memory, explain
 from launcher.pod.programs.plan import Plan
 from launcher.pod.programs.policy import Cause, Child, Instructions, exit_code, soonest
@@ -91,7 +91,8 @@ class Programs:
     def ask(self, children: Sequence[Child], failure: Outcome | None, told: bool) -> Instructions:
         """Return what the gang wants of the children, after telling it how they are."""
         until = self.stall.look(children, time.monotonic())
-        instructions = self.gang.ask(self._state(children, failure, told=told))
+        state = self._state(children, failure, told=told)
+        instructions = self.gang.ask(self._checked(state, children))
         return replace(instructions, until=soonest(instructions.until, until))
 
     def ended(self, child: Child) -> Child:
@@ -105,6 +106,16 @@ class Programs:
         if killed := explain(self.memory, Memory.now()):
             why = f"{why}: {killed}"
         return replace(child, why=why, tail=self.outputs[child.name].tail())
+
+    def _checked(self, state: ChildrenState, children: Sequence[Child]) -> ChildrenState:
+        """Return the state with the pserver looked at, if every trainer is done; there may be none to look at."""
+        pserver = next((child for child in children if child.role is Role.PSERVER), None)
+        if pserver is None:
+            return replace(state, checked=state.trained)
+        if not self.gang.instructions.check:
+            return state
+        found = pserver_check.look_at(pserver)
+        return replace(state, checked=found.well, failure=state.failure or found.failure)
 
     def close(self) -> None:
         """Stop asking whether the pserver accepts connections."""

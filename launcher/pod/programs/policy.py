@@ -2,7 +2,8 @@
 
 No I/O here. The first cause wins: a stop that was told, a child that failed, the gang's word, or the last trainer's
 good end. Then everything that is left is told to end, has its grace, and is killed: each once. In a gang a stop holds
-for its pod even where the children were ending already for another cause; the end of the lease stands above any grace.
+for its pod even where the children were ending already for another cause, with the grace of a stop; the end of the
+lease stands above every grace.
 """
 
 from __future__ import annotations
@@ -67,13 +68,15 @@ class Cause:
 class Instructions:
     """What the gang wants of a pod's children: who may run, why they end, when to ask again, and their grace then.
 
-    Alone, without a gang, children run at once, and end with the last trainer.
+    `check`: every trainer is done, and the pserver is to be looked at. Alone, without a gang, children run at once,
+    and end with the last trainer.
     """
 
     run: frozenset[Role] = frozenset(Role)
     cause: Cause | None = None
     until: float | None = None
     grace: float | None = None
+    check: bool = False
     alone: bool = False
 
 
@@ -105,7 +108,7 @@ def decide(
     left = [child for child in children if child.left and not _given_up(child, now)]
     if not left:
         return Step(cause=cause, failure=failure, end=cause if instructions.alone else stop or cause)
-    grace = 0.0 if _killing(instructions) else grace if cause.grace is None else cause.grace
+    grace = 0.0 if _killing(instructions) else grace if stop or cause.grace is None else cause.grace
     signals = tuple((child.pid, signum) for child in left if (signum := _signal(child, now, grace)))
     until = min(_due(child, now, grace) for child in left)
     return Step(cause=cause, failure=failure, signals=signals, until=until)

@@ -92,6 +92,7 @@ class Process:
     """One process as the kernel shows it; its ticks of CPU include those of its children that ended."""
 
     pid: int
+    state: str  # R, S, D ... as in proc(5)
     parent: int
     group: int
     session: int
@@ -99,8 +100,8 @@ class Process:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Return the CPU seconds so far of a session's leader, its group, its session, and all below them."""
-    return sum(process.ticks for process in _family(pid)) / TICKS
+    """Return the CPU seconds so far of a session's leader and its family."""
+    return sum(process.ticks for process in family(pid)) / TICKS
 
 
 def dump(pid: int) -> bool:
@@ -124,13 +125,13 @@ def dump(pid: int) -> bool:
 
 def _python(pid: int) -> int | None:
     """Return the first Python of a family, from the leader down; of several on one level, the eldest."""
-    family = _family(pid)
+    members = family(pid)
     level: Collection[int] = (pid,)
     while level:
         for each in sorted(level):
             if _is_python(each):
                 return each
-        level = [process.pid for process in family if process.parent in level]
+        level = [process.pid for process in members if process.parent in level]
     return None
 
 
@@ -141,15 +142,15 @@ def _is_python(pid: int) -> bool:
         return False
 
 
-def _family(pid: int) -> tuple[Process, ...]:
+def family(pid: int) -> tuple[Process, ...]:
+    """Return a session's leader, its group, its session, and all below them."""
     everyone = tuple(_processes())
-    family = {process.pid: process for process in everyone if pid in (process.group, process.session)}
-    found = len(family) > 0
-    while found:
-        more = {each.pid: each for each in everyone if each.parent in family and each.pid not in family}
-        family.update(more)
-        found = len(more) > 0
-    return tuple(family.values())
+    found = {process.pid: process for process in everyone if pid in (process.group, process.session)}
+    more = found
+    while more:
+        more = {each.pid: each for each in everyone if each.parent in found and each.pid not in found}
+        found = found | more
+    return tuple(found.values())
 
 
 def _processes() -> Iterator[Process]:
@@ -164,4 +165,5 @@ def _parsed(stat: bytes) -> Process:
     pid, _, rest = stat.partition(b" ")
     fields = rest.rpartition(b")")[2].split()
     parent, group, session = map(int, fields[1:4])
-    return Process(pid=int(pid), parent=parent, group=group, session=session, ticks=sum(map(int, fields[11:15])))
+    ticks = sum(map(int, fields[11:15]))
+    return Process(pid=int(pid), state=fields[0].decode(), parent=parent, group=group, session=session, ticks=ticks)

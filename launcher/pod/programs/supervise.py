@@ -63,7 +63,7 @@ def run(
         before, instructions = instructions, ask(children, step.failure, stop is not None)
         if step.end:
             return step.end
-        if (instructions.run, instructions.cause) != (before.run, before.cause):
+        if (instructions.run, instructions.cause, instructions.check) != (before.run, before.cause, before.check):
             continue  # what is allowed now may be all that there is to do, as where a pod has no pserver
         if step.signals:
             children = _look(_perform(step, children))

@@ -31,6 +31,7 @@ class Checks:
     before: dict[str, Stage] = field(default_factory=dict)
     serving: dict[int, set[str]] = field(default_factory=dict)
     ended: dict[int, set[str]] = field(default_factory=dict)
+    stopped: set[int] = field(default_factory=set)  # generations in which a launcher was told to stop
     complete: bool = False  # every trainer of one and the same generation ended with 0
     verdicts: list[Outcome] = field(default_factory=list)
     first: float = math.inf  # when the first verdict was said
@@ -71,6 +72,10 @@ class Checks:
     def decided(self, launcher: Launcher, verdict: Outcome) -> None:
         self.world.note(launcher, "has the verdict", verdict.code, verdict.reason)
         self.hold(bool(verdict.code) or self.complete, "done before every trainer was")
+        each = [pod.launcher.children for pod in self.world.pods if pod.launcher]
+        stuck = any(children and children.stuck and children.pserver and not children.checked for children in each)
+        self.hold(bool(verdict.code) or not stuck, "done with a pserver that stands still")
+        self.hold("stranger" not in verdict.reason, f"a stranger's word: {verdict}")
         self.verdicts.append(verdict)
         self.first = min(self.first, self.world.now)
         if self.promised:
@@ -102,7 +107,8 @@ class Checks:
         if world.recorded:
             newest = max(self.generations, default=0)
             self.hold(generation.number > newest, f"generation {generation.number} after {newest}")
-            self.hold(generation.restarts >= len(self.generations), "a restart was forgotten")
+            free = len(self.stopped & self.generations.keys())
+            self.hold(generation.restarts >= len(self.generations) - free, "a restart was forgotten")
         self.generations[generation.number] = generation
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from launcher.contract import Code
 from launcher.pod.gang.protocol.follower import MayRun
 from launcher.pod.gang.protocol.messages import Generation
 from launcher.pod.settings.nouns import Role
@@ -25,6 +26,8 @@ class Children:
     trainer: bool = False
     serving: bool = False
     trained: bool = False
+    checked: bool = False
+    stuck: bool = False  # its pserver is stopped, which nobody notices but who looks
     ending: bool = False
 
     @property
@@ -34,6 +37,14 @@ class Children:
     @property
     def here(self) -> bool:
         return self.launcher.children is self and not self.ending
+
+    def check(self) -> None:
+        """Look at the pserver, now that every trainer is done."""
+        if self.stuck and self.pserver:
+            self.launcher.after(0.0, lambda: self.launcher.fail(Code.GANG) if self.here else None)
+        elif not self.checked:
+            self.checked = True
+            self._report()
 
     def run(self, run: MayRun) -> None:
         """Start what may run and does not yet."""
@@ -56,7 +67,8 @@ class Children:
         self._report()
 
     def _report(self) -> None:
-        self.launcher.member.report(children=self.left, serving=self.serving, trained=self.trained)
+        checked = self.checked or (self.trained and not self.pserver)
+        self.launcher.member.report(children=self.left, serving=self.serving, trained=self.trained, checked=checked)
         self.launcher.after(0.0, self.launcher.look)
 
     def _serve(self) -> None:

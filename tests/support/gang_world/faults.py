@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from launcher.contract import Code
+from launcher.pod.gang.protocol.messages import Failure, LeaderMessage, Stage, Status, Who
+from launcher.pod.outcome import Outcome
 from tests.support.gang_world.checks import Broken
 from tests.support.gang_world.world import START, Pod, World
 
@@ -58,6 +60,19 @@ def vanish(world: World, pod: Pod, fault: Fault) -> None:
     _replaced(world, pod, fault)
 
 
+def stranger(world: World, pod: Pod, fault: Fault) -> None:
+    """A node dies, and a launcher of another job, or of another run, answers at its address: it has a verdict."""
+    vanish(world, pod, replace(fault, detail=fault.detail // 4 * 3))
+    said = Outcome(code=fault.detail % 2 * 9, reason="a stranger's verdict")
+    key, gang = (("other", ""), ("", "other"), ("", ""))[fault.detail % (3 if not world.key else 2)]
+    # One of the same list and name is of an earlier run: only its verdict can tell.
+    failed = Failure(generation=fault.detail // 2 % 2, code=9, reason="a stranger's failure")
+    failure = failed if key or gang else None
+    who = Who(role=pod.role, address=pod.address, uid="stranger", boot=f"stranger {len(world.pods)}")
+    word = LeaderMessage(stage=Stage.OVER, verdict=said, boots=("another",))
+    world.strangers[pod.address] = Status(who=who, key=key, gang=gang, lone=True, failure=failure, word=word)
+
+
 def delete(world: World, pod: Pod, fault: Fault) -> None:
     """A pod is deleted: told to stop, off the list at once, replaced."""
     _replaced(world, pod, fault)
@@ -71,6 +86,12 @@ def fail(world: World, pod: Pod, fault: Fault) -> None:
     if pod.launcher:
         launcher = pod.launcher
         world.after(0.0, launcher, lambda: launcher.fail(Code.DATA if fault.detail % 8 == 7 else 1))
+
+
+def stick(world: World, pod: Pod, fault: Fault) -> None:  # noqa: ARG001  # the shape of all faults
+    """The pserver of a pod is stopped."""
+    if pod.launcher and pod.launcher.children:
+        pod.launcher.children.stuck = True
 
 
 def freeze(world: World, pod: Pod, fault: Fault) -> None:
@@ -148,7 +169,8 @@ def hang(world: World, pod: Pod, fault: Fault) -> None:  # noqa: ARG001  # the s
 
 
 FAULTS: dict[str, Callable[[World, Pod, Fault], None]] = {
-    each.__name__: each for each in (crash, vanish, delete, fail, freeze, cut, alone, lost, rack, blind, hang)
+    each.__name__: each
+    for each in (crash, vanish, stranger, delete, fail, stick, freeze, cut, alone, lost, rack, blind, hang)
 }
 
 

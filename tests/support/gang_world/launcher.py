@@ -39,6 +39,7 @@ class Launcher:
     reading: bool = False
     verdict: Outcome | None = None
     told: bool = False
+    grace_ends: float = 0.0
     woken: float = math.inf
     peers: Peers = field(init=False)
     member: Member = field(init=False)
@@ -96,7 +97,8 @@ class Launcher:
         """Have the member look, and act on its orders."""
         if not self.alive or not self.records.known or self.verdict:
             return
-        self._meet()
+        if not self.told:
+            self._meet()
         orders = self.member.look(self.world.now, self.peers.heard, self.records.facts)
         self.world.checks.looked(self)
         if self.records.wish(self.member.lead.asked, self.member.lead.sealing):
@@ -144,6 +146,8 @@ class Launcher:
                 self.children = Children(launcher=self, generation=self.member.taking_part)
             if not self.children.ending:
                 self.children.run(orders.run)
+            if orders.check and not self.children.ending:
+                self.children.check()
 
     def end(self, *, kill: bool = False) -> None:
         """End the children, at once or with what they need of their grace."""
@@ -152,7 +156,7 @@ class Launcher:
             self._ended(children)
         elif not children.ending:
             children.ending = True
-            self.after(self.world.ending_time(), lambda: self._ended(children))
+            self.after(self.world.ending_time(told=self.told), lambda: self._ended(children))
 
     def _ended(self, children: Children | None) -> None:
         if self.children is not children:
@@ -164,9 +168,17 @@ class Launcher:
             last = LINGER if self.member.status.word else self.world.short()
             self.after(last, lambda: self.world.gone(self))
         elif self.told:
-            self.world.gone(self)
+            self._leave()
         else:
             self.after(0.0, self.look)
+
+    def _leave(self) -> None:
+        """Go, once nobody whom this launcher led hangs on its answers any more."""
+        self.look()
+        if self.member.answers_for(self.records.facts) and self.world.now < self.grace_ends:
+            self.after(0.1, self._leave)
+        else:
+            self.world.gone(self)
 
     def fail(self, code: int) -> None:
         """Have a child fail, or the staging."""
@@ -185,6 +197,10 @@ class Launcher:
         """Be told to stop."""
         if not (self.verdict or self.told):
             self.told = True
+            self.grace_ends = self.world.now + self.world.stop_grace
+            self.world.checks.stopped.add(max(self.world.checks.generations, default=0))
+            if number := self.member.status.ready:
+                self.after(self.world.volume_time(), lambda: self.world.volume.stopped.add(number))
             self.member.stop()
             self.look()
             self.end()

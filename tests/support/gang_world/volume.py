@@ -18,13 +18,14 @@ class Volume:
     generations: dict[int, Generation] = field(default_factory=dict)
     verdict: Outcome | None = None
     passes: set[int] = field(default_factory=set)
+    stopped: set[int] = field(default_factory=set)  # generations in which a launcher was told to stop
     hangs_until: float = 0.0
     one_maker: bool = True
     one_verdict: bool = True
 
     def make(self, generation: Generation) -> bool:
-        if self.one_maker and generation.number in self.generations:
-            return False
+        if self.one_maker and generation.number <= max(self.generations, default=0):
+            return False  # a gap is not filled either
         self.generations[generation.number] = generation
         return True
 
@@ -81,7 +82,8 @@ class Records:
             sealed = volume.verdict
             self.absent = now if sealed is None else self.absent
         highest = max(volume.generations, default=0)
-        return Recorded(highest=highest, made=made, latest=volume.generations.get(highest), sealed=sealed)
+        latest, stopped = volume.generations.get(highest), max(volume.stopped, default=0)
+        return Recorded(highest=highest, made=made, latest=latest, sealed=sealed, stopped=stopped)
 
     def _alone(self) -> Recorded:
         self.answered = self.generation

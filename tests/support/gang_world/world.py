@@ -48,6 +48,7 @@ class World:
     stubborn: bool = False  # children may need all of their grace
     eager: bool = False  # the API tells at once, else when it likes
     grace: float = 2.5  # which is kept shorter than what `lost` is longer than `lease`
+    stop_grace: float = 20.0  # of a pod that was told to stop; the end of the lease stands above it
     now: float = START
     quiet: float = START  # from then on nothing goes wrong any more
     events: list[tuple[float, int, Act]] = field(default_factory=list)
@@ -55,6 +56,7 @@ class World:
     present: list[Pod] = field(default_factory=list)  # by the API, not being deleted
     cuts: list[tuple[Pod, Pod]] = field(default_factory=list)  # asker, asked
     blind: set[Pod] = field(default_factory=set)  # cut from the API
+    strangers: dict[str, Status] = field(default_factory=dict)  # what others say at addresses that pods have left
     volume: Volume = field(default_factory=Volume)
     story: list[str] = field(default_factory=list)
 
@@ -90,8 +92,9 @@ class World:
     def short(self) -> float:
         return 0.002 if self.random.random() < 0.95 else self.some(0.0, 0.5)
 
-    def ending_time(self) -> float:
-        return self.grace if self.stubborn and self.random.random() < 0.5 else 0.05
+    def ending_time(self, *, told: bool) -> float:
+        longest = self.stop_grace if told else self.grace
+        return longest if self.stubborn and self.random.random() < 0.5 else 0.05
 
     def passes_seen(self) -> tuple[int, ...]:
         seen = sorted(self.volume.passes)
@@ -115,6 +118,7 @@ class World:
         for other in self.pods:
             if other is not pod and other.address == pod.address:
                 other.silent = True
+        self.strangers.pop(pod.address, None)
         self.present.append(pod)
         self.boot(pod)
         self.changed()
@@ -175,6 +179,9 @@ class World:
 
     def _arrive(self, poll: Poll) -> None:
         asker = poll.asker.launcher
+        if poll.address in self.strangers:
+            self.after(self.short(), asker, lambda: poll.asker.hear(poll, self.strangers[poll.address]))
+            return
         there = [pod for pod in self.pods if pod.address == poll.address and pod.boots]
         if not there or there[-1].silent or not self.linked(asker.pod, there[-1]):
             return

@@ -19,7 +19,8 @@ from typing import TypeVar, cast
 from launcher.pod.gang.protocol.messages import Generation, Status
 from launcher.pod.outcome import Outcome
 
-VERSION = 1
+VERSION = 2  # of a status; 1 was that of 0.1.0
+RECORD_VERSION = 1
 MESSAGE_LIMIT = 1 << 20
 GREATEST = (1 << 63) - 1
 
@@ -79,7 +80,7 @@ def plain_values(value: object) -> object:
 
 
 def _encode(name: str, noun: object) -> bytes:
-    data = as_json({"version": VERSION, name: plain_values(noun)})
+    data = as_json({"version": _version_of(name), name: plain_values(noun)})
     if len(data) > MESSAGE_LIMIT:
         raise Malformed(f"the {name} has {len(data)} bytes: expected at most {MESSAGE_LIMIT}")
     return data
@@ -98,9 +99,14 @@ def _decode(name: str, kind: type[_Noun], data: bytes) -> _Noun:
         raise Malformed(f"not JSON: expected a {name} in JSON") from None
     around = _expect(dict, found, "the whole")
     version = _value(int, around.get("version"), "version")
-    if version != VERSION:
-        raise Malformed(f"version {version}: expected version {VERSION}, that of this launcher")
+    if version != _version_of(name):
+        expected = f"expected version {_version_of(name)}, that of this launcher"
+        raise Malformed(f"version {version} of the {name}: {expected}; run every pod of a job with the same launcher")
     return _noun(kind, around.get(name), name)
+
+
+def _version_of(name: str) -> int:
+    return VERSION if name == "status" else RECORD_VERSION
 
 
 def _refuse(_constant: str) -> object:

@@ -12,6 +12,7 @@ from launcher.contract import Code
 from launcher.pod.gang.protocol.lease import children_until
 from launcher.pod.gang.protocol.messages import LeaderMessage, Stage
 from launcher.pod.gang.protocol.state import Heard, Rules, View
+from launcher.pod.gang.protocol.trust import verdict_of
 from launcher.pod.outcome import Outcome
 
 
@@ -23,17 +24,21 @@ class MayRun(IntEnum):
     ALL = 2
 
 
+_MAY_RUN = {Stage.SERVING: MayRun.PSERVERS, Stage.TRAINING: MayRun.ALL, Stage.CHECKING: MayRun.ALL}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Orders:
     """What to do now: the generation to be ready for, what may run in it, how it ends; when to ask again.
 
-    `kill` says that its children end at once, without grace.
+    `kill` says that its children end at once, without grace; `check` that its pserver is to be looked at.
     """
 
     ready: int = 0
     run: MayRun = MayRun.NOTHING
     end: Outcome | None = None
     kill: bool = False
+    check: bool = False
     verdict: Outcome | None = None
     until: float | None = None
 
@@ -41,7 +46,7 @@ class Orders:
 def follow(view: View, rules: Rules) -> Orders:
     """Return the orders; `view.order` begins with the leader of the generation that this member is in."""
     heard = view.of(view.order[0]) if view.order else Heard()
-    word = _word(heard, view)
+    word = heard.status.word if heard.status else None
     if verdict := _verdict(view) or view.record.sealed:
         return Orders(ready=view.mine.ready, verdict=verdict)
     if view.mine.ready:
@@ -51,15 +56,8 @@ def follow(view: View, rules: Rules) -> Orders:
 
 def _verdict(view: View) -> Outcome | None:
     """Return a verdict that was heard, also of a leader that is not in the order any more; it is final."""
-    words = (_word(heard, view) for heard in (Heard(status=view.mine), *view.heard.values()))
-    return next((word.verdict for word in words if word and word.verdict), None)
-
-
-def _word(heard: Heard, view: View) -> LeaderMessage | None:
-    status = heard.status
-    if status is None or (status.key and view.mine.key and status.key != view.mine.key):
-        return None
-    return status.word
+    statuses = (view.mine, *(heard.status for heard in view.heard.values() if heard.status))
+    return next((verdict for status in statuses if (verdict := verdict_of(status, view))), None)
 
 
 def _joined(word: LeaderMessage, view: View) -> int:
@@ -87,8 +85,8 @@ def _in_generation(heard: Heard, word: LeaderMessage | None, view: View, rules: 
         kill = view.record.highest > number
         reason = word.cause.reason if word.cause else "the generation ended"
         return Orders(end=ended(reason), kill=kill, until=until)
-    run = {Stage.SERVING: MayRun.PSERVERS, Stage.TRAINING: MayRun.ALL}.get(word.stage, MayRun.NOTHING)
-    return Orders(ready=number, run=run, until=until)
+    run = _MAY_RUN.get(word.stage, MayRun.NOTHING)
+    return Orders(ready=number, run=run, check=word.stage is Stage.CHECKING, until=until)
 
 
 def ended(reason: str) -> Outcome:

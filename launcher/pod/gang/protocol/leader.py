@@ -15,16 +15,18 @@ from launcher.pod.gang.protocol.leader_state import (
     end_if_overdue,
     failure_of,
     number_of,
+    outlived,
     patience,
     replaced,
     resume_for,
     seal,
     sealed,
+    sealing,
     statuses_of,
 )
 from launcher.pod.gang.protocol.lease import alive_until, lost_at, strangers_until
 from launcher.pod.gang.protocol.messages import Failure, Generation, LeaderMessage, Stage, Status
-from launcher.pod.gang.protocol.reasons import deserted, lacking, unmet
+from launcher.pod.gang.protocol.reasons import deserted, lacking, told, unequal, unmet
 from launcher.pod.gang.protocol.state import Rules, View
 from launcher.pod.outcome import Outcome
 from launcher.pod.settings.nouns import Role
@@ -37,9 +39,12 @@ TRANSITIONS = {
     (Stage.SERVING, Stage.TRAINING): "every pserver accepts connections",
     (Stage.SERVING, Stage.GATHERING): "a pserver failed, or a member is lost",
     (Stage.TRAINING, Stage.GATHERING): "a child failed, or a member is lost",
-    (Stage.TRAINING, Stage.OVER): "every trainer is done, and the verdict is sealed",
+    (Stage.TRAINING, Stage.CHECKING): "every trainer is done",
+    (Stage.CHECKING, Stage.GATHERING): "a pserver is found dead or stopped, or its pod is lost",
+    (Stage.CHECKING, Stage.OVER): "every pserver was looked at and is well, and the verdict is sealed",
     (Stage.READYING, Stage.OVER): "the verdict of another leader stands in the record",
     (Stage.SERVING, Stage.OVER): "the verdict of another leader stands in the record",
+    (Stage.TRAINING, Stage.OVER): "the verdict of another leader stands in the record",
     (Stage.GATHERING, Stage.OVER): "a failure that no restart cures, no restart left, or the deadline",
 }
 # What another start cannot cure: bad data, a program or a shard that is not there, settings that cannot be right.
@@ -54,6 +59,8 @@ def lead(before: Lead, view: View, rules: Rules) -> Lead:
         return before
     if before.sealing or view.record.sealed:
         return sealed(before, view)
+    if before.word.stage is Stage.GATHERING and view.mine.stopping:  # it answers those it led, and gives no order
+        return replace(before, asked=None)
     if before.word.stage is Stage.GATHERING:
         after = _gather(before, view, rules)
     elif cause := _trouble(before.word, view, rules):
@@ -71,6 +78,8 @@ def due_again(lead: Lead, view: View, rules: Rules) -> float | None:
     if lead.sealing:
         return lead.since + SEALING
     times = [time for time in (lead.not_before, lead.hold) if time > view.now]
+    if lead.rival and strangers_until(lead.rival, limits) > view.now:
+        times.append(strangers_until(lead.rival, limits))
     if lead.word.stage is not Stage.TRAINING:
         times.append(lead.since + patience(lead.word, rules))
     if lead.word.stage is not Stage.GATHERING and lead.word.generation:
@@ -81,7 +90,8 @@ def due_again(lead: Lead, view: View, rules: Rules) -> float | None:
 
 def _gather(before: Lead, view: View, rules: Rules) -> Lead:
     """Make the next generation once all members are there."""
-    if replaced(view):
+    before = outlived(before, view, rules) if replaced(view) else replace(before, rival=0.0)
+    if before.rival and view.now < strangers_until(before.rival, rules.limits):
         waiting = f"generation {view.record.highest} was made without this pod, which is to end"
         return replace(before, asked=None, word=replace(before.word, waiting=waiting))
     asked = before.asked
@@ -90,13 +100,13 @@ def _gather(before: Lead, view: View, rules: Rules) -> Lead:
     if asked and (waiting or asked.digest != view.mine.digest):
         before, asked = replace(before, asked=None), None
     # All are there still, this leader too: it is ready at once, so that ready no more means that it ended.
-    if asked and view.record.made == asked.number:
+    if asked and view.record.made == asked.number >= view.record.highest:
         # They can know of it only from now on; and one who sleeps through it is killed when it wakes.
         hold = strangers_until(view.now, rules.limits) if before.hold else 0.0
         return replace(
             before, asked=None, begun=None, hold=hold, word=LeaderMessage(stage=Stage.READYING, generation=asked)
         )
-    if fatal := failure_of(view, generation=0):
+    if fatal := failure_of(view, None) or unequal(view):
         return seal(before, fatal, view)
     if not (waiting or view.record.known):
         waiting = "the gang's record on the volume is not read yet"
@@ -118,17 +128,20 @@ def _ask(before: Lead, view: View, rules: Rules) -> Lead:
     recorded = view.record.latest
     last = max((each for each in (before.word.generation, recorded) if each), key=number_of, default=None)
     lost = f"{view.name(last.members[0].address)}, the leader, was lost" if last else "the leader was lost"
-    cause = before.word.cause or Failure(generation=number_of(last), code=Code.GANG, reason=lost)
+    newest = max(number_of(last), *(status.known for status in statuses))
+    stopped = newest > 0 and newest in (view.record.stopped, *(status.stopped for status in statuses))
+    cause = before.word.cause or Failure(generation=number_of(last), code=Code.GANG, reason=lost, told=stopped)
     # The record may have been read before the last generation was in it, or there is none: the members know, too.
     before_it = [status.restarts for status in statuses if status.known] + ([last.restarts] if last else [])
-    if before_it and max(before_it) >= rules.restarts:
-        return seal(before, cause, view, spent=max(before_it))
+    spent, free = max(before_it, default=0), cause.told or not before_it
+    if not free and spent >= rules.restarts:
+        return seal(before, cause, view, spent=spent)
     generation = Generation(
-        number=max(view.record.highest, before.tried, number_of(last), *(status.known for status in statuses)) + 1,
+        number=max(view.record.highest, before.tried, newest) + 1,
         members=tuple(status.who for status in statuses),
         digest=view.mine.digest,
         resume=resume_for([status.passes for status in statuses]),
-        restarts=max(before_it, default=-1) + 1,
+        restarts=spent if free else spent + 1,
         cause=cause.reason if before_it else "",
     )
     waiting = replace(before.word, waiting="the gang's record on the volume is not written yet")
@@ -148,7 +161,7 @@ def _vouched(recorded: Generation, statuses: list[Status]) -> bool:
 def _trouble(word: LeaderMessage, view: View, rules: Rules) -> Failure | None:
     """Return the first thing that ends a generation under way."""
     number = word.number
-    if failure := failure_of(view, generation=number):
+    if failure := failure_of(view, word.generation):
         return failure
     if view.record.highest > number:
         reason = f"another leader made generation {view.record.highest}"
@@ -157,13 +170,15 @@ def _trouble(word: LeaderMessage, view: View, rules: Rules) -> Failure | None:
         return Failure(generation=number, code=Code.GANG, reason="the gang has other members now")
     for who in word.generation.members if word.generation else ():
         if why := deserted(who, word, view, rules):
-            return Failure(generation=number, code=Code.GANG, reason=why, address=who.address)
+            stopped = told(who, view)
+            return Failure(generation=number, code=Code.GANG, reason=why, address=who.address, told=stopped)
     return None
 
 
 def _end(before: Lead, cause: Failure, view: View, rules: Rules) -> Lead:
     generation = before.word.generation
-    if cause.code in NO_RESTART or (generation and generation.restarts >= rules.restarts):
+    none_left = generation is not None and generation.restarts >= rules.restarts
+    if cause.code in NO_RESTART or (none_left and not cause.told):
         return seal(before, cause, view, spent=generation.restarts if generation else 0)
     lived = view.now - before.begun if before.begun is not None else 0.0
     quick = before.quick + 1 if cause.code != Code.GANG and lived < _SOON else 0
@@ -186,4 +201,6 @@ def _advance(before: Lead, view: View) -> Lead:
         return replace(before, hold=0.0, word=replace(word, stage=Stage.SERVING, waiting=""))
     if word.stage is Stage.SERVING:
         return replace(before, begun=view.now, word=replace(word, stage=Stage.TRAINING, waiting=""))
-    return replace(before, word=word, sealing=Outcome(code=0, reason="every trainer is done"), since=view.now)
+    if word.stage is Stage.TRAINING:
+        return replace(before, word=replace(word, stage=Stage.CHECKING, waiting=""))
+    return sealing(replace(before, word=word), Outcome(code=0, reason="every trainer is done"), view)

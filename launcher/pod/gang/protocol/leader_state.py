@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from launcher.contract import Code
+from launcher.pod.gang.protocol import lease
 from launcher.pod.gang.protocol.messages import Failure, Generation, LeaderMessage, Stage, Status
-from launcher.pod.gang.protocol.state import Rules, View
+from launcher.pod.gang.protocol.state import Heard, Rules, View
+from launcher.pod.gang.protocol.trust import unnamed
 from launcher.pod.outcome import Outcome
 
 # A volume that does not answer holds the verdict no longer than this.
@@ -27,6 +29,7 @@ class Lead:
     sealing: Outcome | None = None  # the verdict, until it stands in the record
     seen: tuple[object, ...] = ()  # of the members, when something changed last
     since: float = 0.0  # that moment
+    rival: float = 0.0  # when the leader of a later gang, that has replaced this one, was last known to answer
     hold: float = 0.0  # until when an unknown launcher may still run programs; 0 where none can
     begun: float | None = None  # when the trainers of this generation started
     quick: int = 0  # failures in a row that came soon
@@ -38,11 +41,11 @@ def statuses_of(view: View) -> list[Status]:
     return [status for address in view.order if (status := view.of(address).status)]
 
 
-def failure_of(view: View, generation: int) -> Failure | None:
-    """Return a failure that a member told of in a generation, if one did."""
-    statuses = statuses_of(view)
-    found = (each.failure for each in statuses if each.failure and each.failure.generation == generation)
-    return next(found, None)
+def failure_of(view: View, generation: Generation | None) -> Failure | None:
+    """Return a failure of a generation that a member of it told of, or of anyone here before the first."""
+    boots = {who.boot for who in generation.members} if generation else None
+    told = (each.failure for each in statuses_of(view) if boots is None or each.who.boot in boots)
+    return next((each for each in told if each and each.generation == number_of(generation)), None)
 
 
 def resume_for(passes_by_member: Sequence[tuple[int, ...] | None]) -> int | None:
@@ -64,6 +67,20 @@ def replaced(view: View) -> bool:
     return all(who.boot not in boots for who in latest.members)
 
 
+def outlived(before: Lead, view: View, rules: Rules) -> Lead:
+    """Return the state of a leader whose gang was replaced: how long the later gang's leader has not been heard.
+
+    One that never answers, or is gone, may have ended before it began anything; then nobody would give a verdict.
+    """
+    latest = view.record.latest
+    heard = view.of(latest.members[0].address) if latest else Heard()
+    there = heard.status is not None and latest is not None and heard.status.who.boot == latest.members[0].boot
+    answers = there and not heard.refused and not lease.silent(heard, view.now, rules.limits)
+    rival = view.now if answers or not before.rival else before.rival
+    waits = view.now < lease.strangers_until(rival, rules.limits)
+    return replace(before, rival=rival, since=view.now if waits else before.since)
+
+
 def patience(word: LeaderMessage, rules: Rules) -> float:
     """Return for how long nothing may change."""
     restarting = word.stage is Stage.GATHERING and word.generation is not None
@@ -80,6 +97,12 @@ def seal(before: Lead, cause: Failure, view: View, spent: int = 0) -> Lead:
     reason = f"{cause.reason}; no restart of {spent} is left" if spent else cause.reason
     verdict = Outcome(code=cause.code, reason=reason, tail=cause.tail)
     word = LeaderMessage(generation=before.word.generation, cause=cause)
+    return sealing(replace(before, word=word), verdict, view)
+
+
+def sealing(before: Lead, verdict: Outcome, view: View) -> Lead:
+    """Ask for a verdict to be recorded; it is for those who are heard now."""
+    word = replace(before.word, boots=unnamed(statuses_of(view), view.mine))
     return replace(before, word=word, asked=None, sealing=verdict, since=view.now)
 
 
@@ -94,7 +117,7 @@ def sealed(before: Lead, view: View) -> Lead:
 
 def end_if_overdue(before: Lead, after: Lead, view: View, rules: Rules) -> Lead:
     """End what has not changed for too long; a training may take its time."""
-    if after.sealing or after.word.verdict or replaced(view):
+    if after.sealing or after.word.verdict:
         return after
     seen = (after.word.stage, after.word.waiting, *map(_visible, statuses_of(view)))
     if seen != before.seen:

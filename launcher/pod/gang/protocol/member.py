@@ -16,6 +16,7 @@ from launcher.pod.gang.protocol.leader_state import Lead
 from launcher.pod.gang.protocol.lease import Fence
 from launcher.pod.gang.protocol.messages import Failure, Generation, LeaderMessage, Marks, Phase, Status, Who
 from launcher.pod.gang.protocol.state import Heard, Recorded, Rules, View
+from launcher.pod.gang.protocol.trust import believed
 from launcher.pod.outcome import Outcome
 from launcher.pod.programs.policy import soonest
 
@@ -42,8 +43,10 @@ class Member:
     lead: Lead = field(default_factory=Lead)
     last: Generation | None = None  # that this member took part in
     fence: Fence = field(default_factory=Fence)
+    rival: tuple[str, ...] = ()  # the leader of a later gang, that has replaced this one
     run: MayRun = MayRun.NOTHING
     looked: float | None = None
+    heard: Mapping[str, Heard] = field(default_factory=dict)  # at the last look, without what strangers say
 
     @property
     def led(self) -> bool:
@@ -60,6 +63,7 @@ class Member:
         """Whose statuses it needs: as leader those of all, else the leader's; and of those it led, or that led it."""
         own = self.status.who.address
         wanted = set(self.order.addresses if self.leads else self.order.addresses[:1])
+        wanted.update(self.rival)
         if self.last:
             wanted.update(who.address for who in (self.last.members if self.led else self.last.members[:1]))
         return frozenset(wanted - {own})
@@ -102,17 +106,26 @@ class Member:
         at_pass = int(at) if isinstance(at, int | float) else None
         self.status = replace(self.status, marks=marks, at_pass=at_pass, staged_bytes=staged_bytes)
 
-    def word(self, heard: Mapping[str, Heard]) -> LeaderMessage | None:
-        """Return the leader's word as it was heard last."""
+    @property
+    def word(self) -> LeaderMessage | None:
+        """The leader's word as it was heard last."""
         if self.leads or not self.order.addresses:
             return self.status.word
-        status = heard.get(self.order.addresses[0], Heard()).status
+        status = self.heard.get(self.order.addresses[0], Heard()).status
         return status.word if status else None
 
-    def waited_for(self, heard: Mapping[str, Heard], now: float) -> bool:
+    def answers_for(self, record: Recorded) -> bool:
+        """Return whether programs of those whom this member led may still run, on its answers alone.
+
+        Once it is overtaken it answers no more: they end with their lease.
+        """
+        last = self.last
+        return self.led and not self.status.quiet and last is not None and record.highest <= last.number
+
+    def waited_for(self, now: float) -> bool:
         """Return whether a member of this leader's generation may still have to hear the verdict, or end."""
         for who in self.last.members if self.last else ():
-            known = heard.get(who.address, Heard())
+            known = self.heard.get(who.address, Heard())
             status = known.status
             here = status is not None and status.who.boot == who.boot and not known.refused
             silent = lease.silent(known, now, self.rules.limits)
@@ -134,10 +147,11 @@ class Member:
             self.status = replace(self.status, failure=failure)
 
     def stop(self) -> None:
-        """Say that this launcher was told to stop."""
-        self.status = replace(self.status, stopping=True)
+        """Say that this launcher was told to stop, and in which generation, if in one."""
+        stopped = self.status.ready or self.status.stopped
+        self.status = replace(self.status, stopping=True, stopped=stopped)
 
-    def report(self, *, children: bool, serving: bool, trained: bool) -> None:
+    def report(self, *, children: bool, serving: bool, trained: bool, checked: bool = False) -> None:
         """Say how far the children of this generation are."""
         number = self.status.ready
         self.status = replace(
@@ -145,16 +159,19 @@ class Member:
             children=number if children else 0,
             serving=number if serving else 0,
             trained=number if trained else 0,
+            checked=number if checked else 0,
         )
 
     def rest(self) -> None:
         """Say that nothing of this generation runs here any more."""
         self.run = MayRun.NOTHING
-        self.status = replace(self.status, ready=0, children=0, serving=0, trained=0, staged=False, surveyed=False)
+        self.report(children=False, serving=False, trained=False)
+        self.status = replace(self.status, ready=0, staged=False, surveyed=False)
 
     def look(self, now: float, heard: Mapping[str, Heard], record: Recorded) -> Orders:
         """Return what to do now; `status` is then the one to publish."""
-        view = self._view(now, heard, record)
+        self.heard = believed(heard, self.status)
+        view = self._view(now, record)
         asleep = self.looked is not None and now > lease.lost_at(self.looked, self.rules.limits)
         self.looked = now
         self.fence = self._fence(view)
@@ -164,6 +181,7 @@ class Member:
         if view.leads:
             view = replace(view, mine=self.status)
             self.lead = lead(self.lead, view, self.rules)
+            self.rival = (record.latest.members[0].address,) if self.lead.rival and record.latest else ()
             word = self.lead.word
             until = soonest(until, due_again(self.lead, view, self.rules))
         self.status = replace(self.status, word=word)
@@ -184,6 +202,9 @@ class Member:
                 self.status, ready=orders.ready, known=orders.ready, restarts=restarts, failure=None
             )
         self.run = orders.run
+        word = self.word
+        if word and word.cause and word.cause.told and word.number == self.status.known:
+            self.status = replace(self.status, stopped=word.number)
         self.status = replace(self.status, phase=_phase(self.status, self.run, orders.verdict))
 
     def _fence(self, view: View) -> Fence:
@@ -194,13 +215,13 @@ class Member:
             return lease.leaders(self.last, self.fence, view, self.rules.limits)
         return lease.members(self.last, self.fence, view, self.rules.limits)
 
-    def _view(self, now: float, heard: Mapping[str, Heard], record: Recorded) -> View:
+    def _view(self, now: float, record: Recorded) -> View:
         return View(
             now=now,
             mine=self.status,
             order=self.order.addresses,
             names=self.order.names,
-            heard=heard,
+            heard=self.heard,
             record=record,
         )
 

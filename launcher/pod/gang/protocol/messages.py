@@ -34,6 +34,7 @@ class Stage(StrEnum):
     READYING = contract.READYING  # it is made: waiting until every member says that it is ready for it
     SERVING = contract.SERVING  # pservers start
     TRAINING = contract.TRAINING  # trainers start
+    CHECKING = contract.CHECKING  # every trainer is done: each pserver is looked at once more
     OVER = contract.OVER  # there is a verdict
 
 
@@ -49,10 +50,14 @@ class Who:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure(Outcome):
-    """What went wrong first: the outcome, in which generation (0: before any), at which member."""
+    """What went wrong first: the outcome, in which generation (0: before any), at which member.
+
+    `told` says that nothing went wrong: a launcher was told to stop, which spends no restart.
+    """
 
     generation: int
     address: str = ""
+    told: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +90,7 @@ class LeaderMessage:
     verdict: Outcome | None = None  # how it ended for all
     waiting: str = ""
     calm: bool = False  # while gathering: no program runs any more, so that no pass is being written
+    boots: tuple[str, ...] = ()  # with the verdict: for which members, where no key tells this run from another
     passed: tuple[str, ...] = ()
     shared: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
@@ -109,6 +115,9 @@ class Status:
 
     who: Who
     key: str = ""
+    gang: str = ""  # its name
+    peers: str = ""  # a digest of where its peers are looked for
+    peer_timeout: float = 0.0
     phase: Phase = Phase.JOINING
     rank: int | None = None
     digest: str = ""  # of the order that it knows; empty while a member is missing
@@ -119,10 +128,12 @@ class Status:
     passes: tuple[int, ...] | None = None  # the complete ones that it sees; None where it has no volume
     known: int = 0  # the highest generation that it has been in
     restarts: int = 0  # which came before that one
+    stopped: int = 0  # the last generation that ended since a launcher was told to stop, this one or another
     ready: int = 0
     children: int = 0
     serving: int = 0
     trained: int = 0
+    checked: int = 0  # every trainer was done, and then its pserver was looked at and found well, or it has none
     failure: Failure | None = None
     stopping: bool = False
     staged_bytes: int = 0

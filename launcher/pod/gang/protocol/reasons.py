@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from itertools import chain
 
+from launcher.contract import Code
 from launcher.pod.gang.protocol import lease
-from launcher.pod.gang.protocol.messages import LeaderMessage, Stage, Who
+from launcher.pod.gang.protocol.messages import Failure, LeaderMessage, Stage, Who
 from launcher.pod.gang.protocol.state import Rules, View
 
 
@@ -27,6 +28,8 @@ def unmet(view: View, rules: Rules) -> str:
 def _absent(address: str, view: View, rules: Rules) -> str:
     heard, name = view.of(address), view.name(address)
     status = heard.status
+    if heard.stranger:
+        return f"{name}: {heard.stranger}"
     if status is None:
         return f"{name} has not answered yet"
     if heard.refused or lease.silent(heard, view.now, rules.limits):
@@ -48,10 +51,31 @@ def _unsurveyed(address: str, view: View) -> str:
     return "" if status and status.surveyed else f"{view.name(address)} is looking at the complete passes"
 
 
+def unequal(view: View) -> Failure | None:
+    """Return which member has another peer time-out than its leader: their leases would not fit together."""
+    mine = view.mine
+    for address in view.order:
+        status = view.of(address).status
+        if status and status.peer_timeout != mine.peer_timeout:
+            here, there = (f"{each.peer_timeout:g} s on" for each in (mine, status))
+            names = f"{here} {view.name(mine.who.address)} and {there} {view.name(address)}"
+            reason = f"LAUNCHER_PEER_TIMEOUT is {names}: set the same on every pod"
+            return Failure(generation=0, code=Code.SETTINGS, reason=reason, address=address)
+    return None
+
+
+def told(who: Who, view: View) -> bool:
+    """Return whether a member was told to stop: its loss is nobody's failure."""
+    status = view.of(who.address).status
+    return status is not None and status.who.boot == who.boot and status.stopping
+
+
 def deserted(who: Who, word: LeaderMessage, view: View, rules: Rules) -> str:
-    """Return why a member is lost to a generation under way, or nothing."""
+    """Return why a member is lost to a generation under way, or nothing; one that was checked is not needed again."""
     heard, name, limits = view.of(who.address), view.name(who.address), rules.limits
     status = heard.status
+    if word.stage is Stage.CHECKING and status and status.checked == word.number:
+        return ""
     if status is None or status.who.boot != who.boot:
         return f"{name} was started again"
     reached = word.number if word.stage is Stage.READYING else 0
@@ -75,5 +99,6 @@ def lacking(address: str, word: LeaderMessage, view: View) -> str:
         Stage.READYING: (status.ready, "is getting ready"),
         Stage.SERVING: (status.serving, "is starting its pserver"),
         Stage.TRAINING: (status.trained, "is training"),
+        Stage.CHECKING: (status.checked, "has not said yet how its pserver is"),
     }[word.stage]
     return "" if reached == word.number else f"{name} {doing}"

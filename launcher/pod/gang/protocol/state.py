@@ -14,11 +14,15 @@ from launcher.pod.outcome import Outcome
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildrenState:
-    """How a pod's children are: whether any is left, its pserver serves, its trainer is done; what went wrong."""
+    """How a pod's children are: whether any is left, its pserver serves, its trainer is done; what went wrong.
+
+    `checked` says that its pserver was looked at after every trainer was done, and was found well.
+    """
 
     left: bool
     serving: bool
     trained: bool
+    checked: bool = False
     failure: Outcome | None = None
     told: bool = False
 
@@ -28,12 +32,14 @@ class Heard:
     """What is known of a peer: its last status, when the poll that brought it was sent, and whether it is gone.
 
     `refused` says that no launcher listens there any more; `wrote` is when this launcher last answered that peer.
+    `stranger` says who answers there in its place: a launcher that is not of this run, of which nothing is believed.
     """
 
     status: Status | None = None
     sent: float = 0.0
     wrote: float = 0.0
     refused: bool = False
+    stranger: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +62,7 @@ class Recorded:
     made: int = 0
     latest: Generation | None = None
     sealed: Outcome | None = None  # the verdict
+    stopped: int = 0  # the highest generation that ended since a launcher was told to stop
     trouble: str = ""  # why it is not up to date; tried again at each look
 
 

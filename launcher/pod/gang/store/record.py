@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TypeVar
 
-from launcher.contract import NOW, OUTPUT, RECORD, VERDICT, Code, generation_file
+from launcher.contract import NOW, OUTPUT, RECORD, VERDICT, Code, generation_file, stop_file
 from launcher.pod.gang.protocol.codec import (
     Malformed,
     decode_generation,
@@ -120,6 +120,16 @@ class Record:
         if standing is None:
             raise RecordError(f"{self.home.path}/{VERDICT} was removed while it was read: check the volume")
         return standing
+
+    def note_stop(self, number: int) -> None:
+        """Note that a launcher was told to stop in a generation."""
+        with self.home.opened(make=True) as home:
+            self._write(home, stop_file(number), lambda: b"")
+
+    def was_stopped(self, number: int) -> bool:
+        """Return whether a launcher was told to stop in a generation."""
+        with self.home.found() as home:
+            return home is not None and self.owns(home, stop_file(number))
 
     def _generation(self, home: Dir, number: int) -> Generation | None:
         name = generation_file(number)

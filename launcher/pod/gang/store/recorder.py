@@ -39,6 +39,7 @@ class Recorder:
         self._generation: Generation | None = None  # wished last
         self._verdict: Outcome | None = None  # wished first
         self._answered: Generation | None = None
+        self._stopped = self._noted = 0  # the generation that a stop is to be noted of, and was
         self._asked = True
         self._since: float | None = None  # when the thread began what it is at
         self._alone = record is None
@@ -70,6 +71,19 @@ class Recorder:
         if self._alone:
             self._learn(sealed=verdict)
 
+    def wish_stopped(self, number: int) -> None:
+        """Ask for a note that a launcher was told to stop in a generation."""
+        if self._alone:
+            return
+        with self._changed:
+            self._stopped = number
+            self._ask()
+
+    def settle(self, until: float) -> None:
+        """Wait until a stop is noted, or until a time."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._stopped in (0, self._noted), max(0.0, until - self._clock()))
+
     def look(self) -> None:
         """Ask for the record to be read again, and for a failed step to be tried again."""
         with self._changed:
@@ -87,8 +101,18 @@ class Recorder:
                 self._changed.wait_for(lambda: self._asked)
                 self._asked = False
                 self._since = self._clock()
-                generation, verdict = self._generation, self._verdict
+                generation, verdict, stopped = self._generation, self._verdict, self._stopped
+            if stopped > self._noted:
+                self._note_stop(record, stopped)
             self._round(record, generation, verdict)
+
+    def _note_stop(self, record: Record, number: int) -> None:
+        """Write that a stop was told; where it cannot be written, the stop spends a restart, no more."""
+        with _noting([]):
+            record.note_stop(number)
+        with self._changed:
+            self._noted = number
+            self._changed.notify_all()
 
     def _round(self, record: Record, generation: Generation | None, verdict: Outcome | None) -> None:
         """Write all that is asked for, whatever of it fails, and read the record then."""
@@ -119,7 +143,8 @@ class Recorder:
             self._made(newest)
         sealed = self._facts.sealed or record.verdict()
         highest = max(self._facts.highest, newest.number if newest else 0)
-        self._learn(known=True, highest=highest, latest=newest, sealed=sealed)
+        stopped = newest.number if newest and record.was_stopped(newest.number) else self._facts.stopped
+        self._learn(known=True, highest=highest, latest=newest, sealed=sealed, stopped=stopped)
 
     def _made(self, generation: Generation) -> None:
         facts = self._facts

@@ -69,6 +69,11 @@ class Store:
         if self._recorder and verdict:
             self._recorder.wish_verdict(verdict)
 
+    def stopped(self, number: int) -> None:
+        """Note that a launcher was told to stop in a generation."""
+        if self._recorder and number:
+            self._recorder.wish_stopped(number)
+
     def put(self, event: str, **facts: object) -> None:
         """Queue an event for the event file; never wait."""
         if self._event_file is None:
@@ -76,9 +81,11 @@ class Store:
         self._event_file.put(event, **facts)
 
     def close(self, until: float) -> None:
-        """Wait until all events are written, or until a time."""
+        """Wait until all events and wishes are written, or until a time."""
         if self._event_file:
             self._event_file.close(until)
+        if self._recorder:
+            self._recorder.settle(until)
 
     def survey(self, *, leads: bool) -> tuple[int, ...] | None:
         """Return the complete passes, once a finished run's things are out of the way; trouble has a minute to pass.

@@ -12,7 +12,20 @@ from launcher.pod.gang.protocol.leader_state import SEALING, Lead
 from launcher.pod.gang.protocol.messages import Failure, LeaderMessage, Stage
 from launcher.pod.gang.protocol.state import Recorded, View
 from launcher.pod.outcome import Outcome
-from tests.support.gang_world.views import ENDED, LIMITS, NOW, OVER, READY, RULES, gang, of, status, view, who
+from tests.support.gang_world.views import (
+    ENDED,
+    LIMITS,
+    NOW,
+    OVER,
+    READY,
+    RULES,
+    TRAINING,
+    gang,
+    of,
+    status,
+    view,
+    who,
+)
 
 
 def said(stage: Stage, **facts: object) -> Lead:
@@ -25,8 +38,13 @@ def failing(code: int, generation: int = 1) -> View:
 
 
 SERVED = tuple(replace(each, trained=1) for each in READY)
+CHECKED = tuple(replace(each, checked=1) for each in SERVED)
+STOPPED = replace(READY[1], stopping=True, stopped=1)
 RAN = Lead(word=ENDED)
 SPENT = Lead(word=replace(ENDED, generation=gang(restarts=3)))
+SPARE = said(Stage.TRAINING, word=replace(TRAINING, generation=gang(restarts=3)))
+TOLD = Failure(generation=1, code=Code.GANG, reason="node 1 was told to stop", told=True)
+STOPPED_SPENT = Lead(word=replace(ENDED, generation=gang(restarts=3), cause=TOLD))
 ASKED = Lead(asked=gang(), tried=1)
 STALE = Lead(asked=gang(digest="old"), tried=1)
 MADE = view(record=Recorded(highest=1, made=1))
@@ -41,7 +59,48 @@ LEADS = [
     ("all are ready", said(Stage.READYING), view(*READY), Stage.SERVING, ""),
     ("ready, but strangers may run", said(Stage.READYING, hold=NOW + 1), view(*READY), Stage.READYING, ""),
     ("all serve", said(Stage.SERVING), view(*READY), Stage.TRAINING, ""),
-    ("all are trained", said(Stage.TRAINING), view(*SERVED), Stage.TRAINING, "done"),
+    ("all are trained: their pservers are looked at", said(Stage.TRAINING), view(*SERVED), Stage.CHECKING, ""),
+    ("one has not looked yet", said(Stage.CHECKING), view(*CHECKED[:2], SERVED[2]), Stage.CHECKING, ""),
+    ("all have looked, and all is well", said(Stage.CHECKING), view(*CHECKED), Stage.CHECKING, "done"),
+    ("one is lost before it looked", said(Stage.CHECKING), view(*CHECKED[:2], status(3)), Stage.GATHERING, ""),
+    (
+        "one is lost after it was found well",
+        said(Stage.CHECKING),
+        of(view(*CHECKED), 2, refused=True),
+        Stage.CHECKING,
+        "done",
+    ),
+    ("a pserver was found stopped", said(Stage.CHECKING), failing(76), Stage.GATHERING, ""),
+    ("a member was told to stop", SPARE, view(READY[0], STOPPED, READY[2]), Stage.GATHERING, ""),
+    ("no restart is left, but it was a stop", STOPPED_SPENT, view(), Stage.GATHERING, "asked"),
+    (
+        "no restart is left, and all are new: the record says that it was a stop",
+        Lead(),
+        view(record=Recorded(highest=1, stopped=1, latest=gang(restarts=3))),
+        Stage.GATHERING,
+        "asked",
+    ),
+    (
+        "no restart is left, and all are new: it was none",
+        Lead(),
+        view(record=Recorded(highest=1, latest=gang(restarts=3))),
+        Stage.GATHERING,
+        "failed",
+    ),
+    (
+        "a leader that was told to stop gives no order",
+        RAN,
+        view(status(1, stopping=True), status(2, failure=Failure(generation=0, code=74, reason="bad"))),
+        Stage.GATHERING,
+        "",
+    ),
+    (
+        "a failure of one who was not in the generation",
+        said(Stage.TRAINING),
+        view(*READY[:2], replace(READY[2], who=who(3, boot="2"), failure=ENDED.cause)),
+        Stage.GATHERING,
+        "",
+    ),
     ("not all are trained", said(Stage.TRAINING), view(SERVED[0], SERVED[1], READY[2]), Stage.TRAINING, ""),
     ("a child failed: again", said(Stage.TRAINING), failing(7), Stage.GATHERING, ""),
     (
@@ -87,6 +146,29 @@ def test_a_generation_goes_on_from_the_newest_pass_that_all_see_with_the_next_nu
     asked = lead(RAN, seen, RULES).asked
     assert asked
     assert (asked.number, asked.resume, asked.restarts, asked.cause) == (5, 1, 1, "a child ended with 7")
+
+
+def test_a_stop_spends_no_restart_and_is_told_to_the_next_start() -> None:
+    after = lead(said(Stage.TRAINING), view(READY[0], STOPPED, READY[2]), RULES)
+    assert after.word.cause
+    assert after.word.cause.told
+    again = lead(replace(after, not_before=0.0), view(), RULES).asked
+    assert again
+    assert (again.restarts, again.cause) == (0, "10.0.0.2 was told to stop")
+    unrecorded = lead(Lead(), view(status(2, known=4, stopped=4, restarts=3)), RULES).asked
+    assert unrecorded
+    assert (unrecorded.number, unrecorded.restarts) == (5, 3)
+
+
+def test_members_with_other_peer_timeouts_are_refused_before_the_start() -> None:
+    after = lead(
+        Lead(), view(status(1, peer_timeout=24.0), status(2, peer_timeout=3.0), status(3, peer_timeout=24.0)), RULES
+    )
+    assert after.sealing
+    assert after.sealing.code == Code.SETTINGS
+    assert after.sealing.reason == (
+        "LAUNCHER_PEER_TIMEOUT is 24 s on 10.0.0.1 and 3 s on 10.0.0.2: set the same on every pod"
+    )
 
 
 def test_of_two_leaders_verdicts_the_first_in_the_record_stands() -> None:
