@@ -50,7 +50,7 @@ def body(path: Path) -> tuple[dict[str, Any], bytes]:
 def test_a_status_is_refused_with_both_versions_and_what_to_do(name: str) -> None:
     """A launcher of 0.1.0 does not know the stage in which pservers are looked at: a mixed gang cannot end truly."""
     with pytest.raises(
-        Malformed, match="version 1 of the status: expected version 2, .* run every pod of a job with"
+        Malformed, match=r"version 1 of the status: expected version 2, .* run every pod of a job with"
     ):
         decode((STATUSES / name).read_bytes())
 

@@ -131,7 +131,7 @@ class Membership:
         if state.failure:
             self._node.fail(state.failure)
         if state.told and not self._node.verdict:
-            self._stop()
+            self._stop(first=self._end is None and state.failure is None)
         self._member.report(children=state.left, serving=state.serving, trained=state.trained, checked=state.checked)
         orders = self._node.look()
         if self._end is None or (orders.kill and self._end.grace):
@@ -200,14 +200,17 @@ class Membership:
         try:
             return waiting()
         except Stopped:
-            self._stop()
+            self._stop(first=True)
             self._node.look()
             raise
 
-    def _stop(self) -> None:
-        """Note that this launcher was told to stop: those whom it led count on it for as long as its grace lasts."""
+    def _stop(self, *, first: bool) -> None:
+        """Note that this launcher was told to stop, and whether nothing had ended its generation before.
+
+        Those whom it led count on it for as long as its grace lasts.
+        """
         self._grace_ends = self._grace_ends or time.monotonic() + self._settings.timing.grace
-        self._node.stop()
+        self._node.stop(first=first)
 
     def _tell_bytes(self, event: str, **facts: object) -> None:
         """Tell how staging goes, and keep how much there is for the status."""

@@ -127,11 +127,11 @@ class GangNode:
         generation = member.status.ready
         member.fail(Failure(generation=generation, code=own.code, reason=reason, address=who.address, tail=own.tail))
 
-    def stop(self) -> None:
-        """Say that this launcher was told to stop, in the record too: a stop in a generation spends no restart."""
-        if not self.member.status.stopping:
+    def stop(self, *, first: bool) -> None:
+        """Say that this launcher was told to stop, in the record too: a stop that ends a start spends no restart."""
+        if first and not self.member.status.stopping:
             self.store.stopped(self.member.status.ready)
-        self.member.stop()
+        self.member.stop(first=first)
 
     def leader_answered(self) -> float:
         """Return when the leader answered last, 0 if it never did; a stranger in its place is none."""

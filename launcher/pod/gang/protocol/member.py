@@ -146,9 +146,9 @@ class Member:
         if self.status.failure is None or self.status.failure.generation != failure.generation:
             self.status = replace(self.status, failure=failure)
 
-    def stop(self) -> None:
-        """Say that this launcher was told to stop, and in which generation, if in one."""
-        stopped = self.status.ready or self.status.stopped
+    def stop(self, *, first: bool = True) -> None:
+        """Say that this launcher was told to stop, and in which generation, if nothing had ended that before."""
+        stopped = (self.status.ready if first else 0) or self.status.stopped
         self.status = replace(self.status, stopping=True, stopped=stopped)
 
     def report(self, *, children: bool, serving: bool, trained: bool, checked: bool = False) -> None:

@@ -69,7 +69,7 @@ def test_a_taken_port_of_a_pserver_ends_all_and_names_it(tmp_path: Path, rank: i
 
 def test_two_failures_at_once_are_one_restart(tmp_path: Path) -> None:
     faults = [Fault("pass 1", "wait", times=0, generation=1)]
-    both = [Fault("pass 1", "exit 7", rank=1), Fault("pass 1", "exit 8", rank=2)]
+    both = [Fault("pass 1", f"exit {6 + rank}", rank=rank, generation=1) for rank in (1, 2)]
     with gang(3, tmp_path, faults=faults + both) as g:
         g.await_trace("fault", 3, do="wait")
         restarts(g, "two trainers fail at once", g.go(), first=1)
