@@ -155,6 +155,7 @@ SHAPES = {
 }
 OLD_NAMES = {  # examples of 0.1.0 on a volume import them
     ("launcher.bridge.passes", "DONE"),
+    ("launcher.bridge.failure", "DATA"),
     ("launcher.bridge.failure", "Failure"),
     ("launcher.dataset.problem", "Misuse"),
 }
