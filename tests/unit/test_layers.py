@@ -196,7 +196,7 @@ def public_names(path: Path) -> Iterator[str]:
 
 
 def test_a_public_name_is_defined_once() -> None:
-    """`launcher.here` is copied by itself and has the contract's once more, which test_contract compares."""
+    """`launcher.here` is copied by itself; its limits are a pod's, which `pod/gang/here/test_requests` compares."""
     places: dict[str, list[str]] = {}
     for path in MODULES:
         room = name_of(path)
