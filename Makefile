@@ -45,7 +45,7 @@ bench: $(READY) ## ours beside the peers as a table; ROWS="start stop": these al
 setup: $(READY) ## the virtual environment alone, with locked versions
 
 $(READY): requirements.lock setup.cfg pyproject.toml
-	@test -n "$(PYTHON)" || { echo "No Python 3.11 or newer on PATH: install one, or say make PYTHON=/path/to/python3"; exit 1; }
+	@test -n "$(PYTHON)" || { echo "No Python 3.11 or newer on PATH: install one, or run make PYTHON=/path/to/python3"; exit 1; }
 	@echo "Setting up .venv with $(PYTHON) (once; about half a minute)"
 	@"$(PYTHON)" -m venv --clear .venv || { rm -rf .venv; echo "Python's venv module is not complete: on Debian, apt-get install python3-venv"; exit 1; }
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock

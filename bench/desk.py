@@ -1,6 +1,6 @@
 """The desk: how long `paddlectl` takes for its help, and for `get jobs` among 500 jobs, beside kubectl in one run.
 
-Against an API server without nodes (tests/support/control_plane): 500 suspended jobs, made by `PaddleJob`.
+Against an API server without nodes (tests/grounds/api/control_plane): 500 suspended jobs, made by `PaddleJob`.
 """
 
 from __future__ import annotations

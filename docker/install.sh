@@ -3,7 +3,7 @@
 set -eu
 
 # What the launcher imports, and what that imports; requirements.lock says which versions, and their hashes. Not among
-# them: what only kubernetes.aio needs, and time zones, which nobody asks about.
+# them: what only kubernetes.aio needs, and time zones, which no code asks for.
 PACKAGES="annotated-types certifi charset-normalizer durationpy h11 idna kubernetes oauthlib prometheus-client psutil
     pydantic pydantic-core python-dateutil pyyaml requests requests-oauthlib structlog tenacity typing-extensions
     typing-inspection urllib3 websocket-client"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # What a Job's `command: ["bin/bash", "-c", "/root/start.sh"]` runs: start_paddle, with the flags that a training has
-# when nobody says otherwise.
+# by default.
 #
 # It works in the directory it lies in, /root in the image. The job's files, $JOB_PATH/$JOB_NAME/$TRAIN_CONFIG_DIR/*,
 # are copied there by start_paddle itself, which LAUNCHER_WORKDIR tells where (a manifest may say another place): verified, and by the rules for data.

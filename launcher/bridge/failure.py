@@ -18,6 +18,7 @@ CANNOT_START = Code.CANNOT_START
 STORAGE = Code.SHARD
 GENERATION_ENDED = Code.JOIN  # the gang's doing; the launcher knows why, and whether another generation follows
 SETTINGS = Code.SETTINGS
+DATA = BAD_DATA  # its name in 0.1.0, whose examples stand on users' volumes
 
 
 class TrainingFailure(Exception):
@@ -28,7 +29,7 @@ class TrainingFailure(Exception):
         self.code = code
 
 
-Failure = TrainingFailure  # its name in 0.1.0, whose examples stand on users' volumes
+Failure = TrainingFailure  # its name in 0.1.0, too
 
 
 def code_of(program: Callable[[], None]) -> int:

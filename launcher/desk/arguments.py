@@ -46,7 +46,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise the usage and the mistake."""
-        raise WrongUsage(f"{self.format_usage()}{self.prog}: {message}; `paddlectl help` shows more")
+        raise WrongUsage(f"{self.format_usage()}{self.prog}: {message}; `{self.prog} -h` shows more")
 
     def parse_args(self, args: Sequence[str], namespace: argparse.Namespace | None = None) -> argparse.Namespace:  # type: ignore[override]  # as it is called here
         """Parse; of unknown words the message repeats only flags: what follows may be a secret."""

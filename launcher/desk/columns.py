@@ -1,6 +1,6 @@
 """Text in columns, and bars of how much is done.
 
-No I/O here.
+No I/O here. Written by hand, in a page: rich takes 60 ms and 7 MB to import, where `--help` has 150 ms.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def _pod(job: Job, role: str) -> Json:
         "restartPolicy": "Never",
         "terminationGracePeriodSeconds": GRACE,
         "subdomain": Names(job.job_name, job.together).service,
-        # Nobody in the pod has any business with the API: no token, no Role, nothing to steal.
+        # No program in the pod needs the API: no token, no Role, nothing to steal.
         "automountServiceAccountToken": False,
         # Without this a Service named `launcher` would put LAUNCHER_PORT=tcp://... into every pod of the namespace.
         "enableServiceLinks": False,

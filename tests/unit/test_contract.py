@@ -14,10 +14,7 @@ from launcher import contract
 from launcher.contract import Code
 
 ROOT = Path(__file__).parents[2]
-# `launcher.here` may be copied by itself: it has its own, compared below.
-MODULES = [
-    path for path in sorted(ROOT.glob("launcher/**/*.py")) if path.stem != "contract" and path.name != "here.py"
-]
+MODULES = [path for path in sorted(ROOT.glob("launcher/**/*.py")) if path.stem != "contract"]
 CODES = {code for name, code in vars(Code).items() if name.isupper() and code}
 NUMBERS = CODES | {contract.STATUS_PORT, contract.PSERVER_PORT, contract.USER}
 # Found inside longer texts as well, where they cannot mean anything else.
@@ -27,6 +24,7 @@ ANYWHERE = re.compile(
 )
 # Words that are in use for other things as well: whole texts, and where they stand for something else.
 WORDS = {word for name, word in vars(contract).items() if name.isupper() and isinstance(word, str)}
+FOR_USERS = {"EXAMPLES", "USAGE", "HELP", "ONCE", "ADVICE"}  # texts with examples in them
 PREFIXES = (contract.PASS_PREFIX, contract.NODE_PREFIX, contract.RUN_PREFIX, "gen-")
 ELSEWHERE = {
     "data": {
@@ -72,7 +70,7 @@ def _constants(path: Path) -> Iterator[tuple[int, object]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             apart.add(id(node.value))
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in ("EXAMPLES", "USAGE", "HELP", "ONCE"):
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in FOR_USERS:
             apart.update(map(id, ast.walk(node.value)))
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):

@@ -21,6 +21,8 @@ PAGES = sorted(
         *ROOT.glob("bench/**/*.md"),
         *ROOT.glob("docker/*.md"),
         *ROOT.glob("k8s/**/*.md"),
+        *ROOT.glob("examples/**/*.md"),
+        *ROOT.glob("tests/**/*.md"),
     ]
 )
 

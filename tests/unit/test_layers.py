@@ -18,6 +18,9 @@ EFFECTS = {"kubernetes", "psutil", "subprocess", "socket", "asyncio", "time", "t
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "base", "common", "manager"}
 # The one room whose programs are other people's: plain Python 3.8, nothing to install.
 FOR_PROGRAMS = ("launcher.contract", "launcher.text", "launcher.here", "launcher.dataset")
+SHARED = ("launcher.kube", "launcher.safefs", "launcher.transfer", "launcher.files")
+# The doctor's probe, in a pod: whether the `paddle` that it found can train.
+ASKED = {"launcher.transfer.agent_probe": {"launcher.pod.programs.v1_check"}}
 PURITY = "No I/O here."  # in a module's docstring: the declaration that is held here
 DESIGN = "| folder | modules | what it is | kind |"
 
@@ -69,13 +72,15 @@ def test_a_module_imports_only_what_its_room_may(path: Path) -> None:
         assert [each for each in ours if not any(within(each, pure) for pure in PURE)] == []
     if within(name, "launcher.pod"):
         assert not any(within(each, "launcher.desk") for each in imported)
-    if within(name, "launcher.desk") or within(name, "launcher.job") or within(name, "launcher.dataset"):
-        assert not any(within(each, "launcher.pod") for each in imported)
+    if not within(name, "launcher.pod"):
+        of_pods = {each.rpartition(".")[0] for each in imported if within(each, "launcher.pod")}
+        assert of_pods <= ASKED.get(name, set())
+    if any(within(name, room) for room in SHARED):  # pods have it, and desks
+        assert not any(within(each, "launcher.desk") for each in imported)
     if any(within(name, room) for room in FOR_PROGRAMS):
         assert tops <= sys.stdlib_module_names | {"launcher"}
     if within(name, "launcher.transfer") or within(name, "launcher.files"):  # it runs at both ends
         assert tops <= sys.stdlib_module_names | {"launcher"}
-        assert not any(within(each, "launcher.desk") for each in imported)
     if name == "launcher":
         assert not imported
 
@@ -118,16 +123,33 @@ def test_the_kubernetes_package_is_imported_in_one_room() -> None:
     assert all(within(name, "launcher.kube") for name in users)
 
 
-def test_every_module_has_its_place_in_the_design() -> None:
-    """One row a folder, with the names of its modules."""
+def design_rows() -> list[tuple[str, set[str], str]]:
+    """Return the folders of the design, each with its modules and what kind they are."""
     lines = (ROOT / "docs/design.md").read_text().splitlines()
     start = lines.index(DESIGN) + 2
-    rows = [line.split("|")[1:3] for line in lines[start : lines.index("", start)]]
-    told = {(folder.strip(" `"), name) for folder, names in rows for name in re.findall("`([^`]+)`", names)}
-    folders = [folder.strip(" `") for folder, _ in rows]
+    cells = [line.split("|")[1:5] for line in lines[start : lines.index("", start)]]
+    return [(folder.strip(" `"), quoted(names), kind.strip()) for folder, names, _, kind in cells]
+
+
+def quoted(text: str) -> set[str]:
+    return set(re.findall("`([^`]+)`", text))
+
+
+def test_every_module_has_its_place_in_the_design() -> None:
+    """One row a folder, with the names of its modules."""
+    rows = design_rows()
+    told = {(folder, name) for folder, names, _ in rows for name in names}
+    folders = [folder for folder, *_ in rows]
     assert len(folders) == len(set(folders))
     there = {(f"{path.parent.relative_to(ROOT)}/", path.name) for path in MODULES if path.name != "__init__.py"}
     assert told == there
+
+
+@pytest.mark.parametrize(("folder", "names", "kind"), design_rows(), ids=[folder for folder, *_ in design_rows()])
+def test_the_design_says_which_modules_are_pure(folder: str, names: set[str], kind: str) -> None:
+    modules = {name.removesuffix(".py") for name in names}
+    told = modules - quoted(kind) if kind.startswith("pure") else quoted(kind)
+    assert told == {name for name in modules if folder.replace("/", ".") + name in PURE}
 
 
 def test_the_main_page_of_a_pod_is_a_page() -> None:
@@ -155,6 +177,7 @@ SHAPES = {
 }
 OLD_NAMES = {  # examples of 0.1.0 on a volume import them
     ("launcher.bridge.passes", "DONE"),
+    ("launcher.bridge.failure", "DATA"),
     ("launcher.bridge.failure", "Failure"),
     ("launcher.dataset.problem", "Misuse"),
 }
@@ -173,7 +196,7 @@ def public_names(path: Path) -> Iterator[str]:
 
 
 def test_a_public_name_is_defined_once() -> None:
-    """`launcher.here` is copied by itself and has the contract's once more, which test_contract compares."""
+    """`launcher.here` is copied by itself; its limits are a pod's, which `pod/gang/here/test_requests` compares."""
     places: dict[str, list[str]] = {}
     for path in MODULES:
         room = name_of(path)

@@ -1,7 +1,7 @@
 """The flags of v1 that this `paddle` takes: `--name=value` or `--name value`, booleans as 0, 1, true or false.
 
 All mistakes are reported together, and no flag is ignored: a training without a misspelled flag would be another
-training.
+training. argparse stops at the first mistake, and takes 10 ms and 2 MB to import.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class Remote:
 
     @property
     def told(self) -> str:
-        """What it is called."""
+        """Its path, as users write it."""
         return f"{self.top}/{self.path}".rstrip("/")
 
     @property

@@ -87,10 +87,9 @@ def _on_paddle(root: Path, substitute: Example, line: ProgressLine) -> Example:
 
 
 def _live(rehearsal: Rehearsal, pods: Sequence[RehearsalPod], line: ProgressLine) -> int:
-    line.say(
-        f"{rehearsal.job}: {len(pods)} pods at {pods[0].address} to {pods[-1].address}, each with a pserver and a "
-        f"trainer, on {rehearsal.example.title}"
-    )
+    first, last = pods[0].address, pods[-1].address
+    where = f"{len(pods)} pods at {first} to {last}, each" if len(pods) > 1 else f"one pod at {first},"
+    line.say(f"{rehearsal.job}: {where} with a pserver and a trainer, on {rehearsal.example.title}")
     began = time.monotonic()
 
     def so_far() -> str:

@@ -27,6 +27,8 @@ def tell_results(
         print(f"\n{show.pass_table(learned)}")
     _tell_output(rehearsal)
     print(show.life_table({address: (codes[address], word) for address, word in words.items()}))
+    if again := show.restarts(_text(pods[0].stderr)):
+        print("\n" + "\n".join(again))
     print(
         f"\ntrainers' and pservers' logs: {shown_path(rehearsal.output)}/{contract.NODE_PREFIX}*/{{train,server}}.log"
     )
@@ -37,7 +39,8 @@ def tell_results(
     if failed:
         print("\n".join(_failure(failed, words[failed.pod.address])))
         return failed.code
-    print(f"all {len(pods)} pods ended with 0 after {seconds:.1f} s")
+    who = f"all {len(pods)} pods" if len(pods) > 1 else "the pod"
+    print(f"{who} ended with 0 after {seconds:.1f} s")
     return 0
 
 

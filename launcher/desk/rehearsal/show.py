@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import PurePath
+from typing import Any
 
 from launcher.contract import PASS_PREFIX
 from launcher.desk.columns import bar, table
@@ -42,14 +44,28 @@ class LastWord:
 
 def last_word(stderr: str) -> LastWord | None:
     """Return the canonical last line among a launcher's own."""
-    for line in reversed(stderr.splitlines()):
-        try:
-            said = json.loads(line)
-            if said["event"] == "launcher_finished":
-                return LastWord(code=said["code"], reason=said["reason"], rank=said["rank"], seconds=said["seconds"])
-        except (ValueError, TypeError, KeyError):
-            continue
+    for said in _events(stderr.splitlines()[::-1], "launcher_finished"):
+        with suppress(KeyError):
+            return LastWord(code=said["code"], reason=said["reason"], rank=said["rank"], seconds=said["seconds"])
     return None
+
+
+def restarts(stderr: str) -> list[str]:
+    """Return a line for each time the gang was started again: why, and the pass it went on from."""
+    begun = _events(stderr.splitlines(), "generation_begins")
+    again = [(each.get("resume"), each["cause"]) for each in begun if each.get("cause")]
+    return [
+        f"all started again {'from the beginning' if done is None else f'after pass {done}'}: {why}"
+        for done, why in again
+    ]
+
+
+def _events(lines: Iterable[str], name: str) -> Iterator[dict[str, Any]]:
+    for line in lines:
+        with suppress(ValueError):
+            event = json.loads(line)
+            if isinstance(event, dict) and event.get("event") == name:
+                yield event
 
 
 def costs(log: str) -> dict[int, float]:

@@ -56,7 +56,7 @@ def check_ports(
 
 def _why_not(address: str, port: int, error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
-        return f"{address}:{port} is in use by another program: choose other ports with --port"
+        return f"{address}:{port} is in use by another program: choose other ports, as `paddlectl local --port 8164`"
     if error.errno == errno.EACCES:
         return f"{address}:{port} may not be opened by this user: choose a port of 1024 or more with --port"
     return f"{address}:{port} cannot be opened: {error.strerror}; on Linux, all of 127.0.0.0/8 is the machine itself"

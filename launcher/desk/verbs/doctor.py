@@ -1,4 +1,4 @@
-"""`paddlectl doctor`: looks at everything that a job needs, before one fails for want of it."""
+"""`paddlectl doctor`: looks at everything that a job needs, before one fails because it is missing."""
 
 from __future__ import annotations
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
+import re
 import shutil
 import signal
 import socket
@@ -101,6 +103,21 @@ def test_a_trainer_that_fails_ends_all_and_its_code_comes_through(repository: Pa
     assert not list((repository / OUTPUT).glob("pass-*"))
 
 
+def test_a_restart_is_told_at_the_end(repository: Path, lives: Lives) -> None:
+    demo = start(repository, lives, "--passes=6")
+    wait_until(lambda: "Pass=0 " in log(repository, 1), timeout=20)
+    told = (repository / "build/demo/pods/127.0.1.2/stderr.log").read_text().splitlines()
+    (trainer,) = [event["pid"] for event in map(json.loads, told) if event.get("child") == "trainer 1"]
+    os.kill(trainer, signal.SIGKILL)
+    ended = finish(demo, 60)
+    assert demo.returncode == 0, ended
+    assert re.search(
+        r"^all started again (after pass \d|from the beginning): trainer 1 was ended by SIGKILL, on node 1",
+        ended,
+        re.MULTILINE,
+    )
+
+
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
 def test_told_to_stop_the_pods_end_with_their_own_verdicts(
     repository: Path, lives: Lives, signum: signal.Signals
@@ -165,7 +182,7 @@ def test_where_paddle_cannot_be_had_the_stand_in_trains_and_it_is_said_why(check
     assert demo.returncode == 0, told
     why = "pip cannot reach a package registry from here"
     assert f"Paddle cannot be installed here: {why}. The stand-in trains in its place.\n" in told
-    assert "all 1 pods ended with 0" in told
+    assert "the pod ended with 0" in told
     assert {path.name for path in (checkout / "cache" / "paddle-launcher").iterdir()} <= {
         path.name for path in (checkout / "cache").glob("*/*.lock")
     }
@@ -203,7 +220,7 @@ def test_a_port_in_use_is_told_before_anything_is_made(
     with socket.create_server(("127.0.1.2", PORT + 3)):
         assert cli.main(["local", "--stand-in", f"--port={PORT}"]) == 78
     assert (
-        f"127.0.1.2:{PORT + 3} is in use by another program: choose other ports with --port"
+        f"127.0.1.2:{PORT + 3} is in use by another program: choose other ports, as `paddlectl local --port 8164`"
         in capsys.readouterr().err
     )
     assert not (repository / "build").exists()

@@ -16,6 +16,7 @@ from launcher.dataset import problem
     [
         ("launcher.bridge.place", "Place", fleet_role.FleetRole),
         ("launcher.bridge.place", "place_of", fleet_role.fleet_role),
+        ("launcher.bridge.failure", "DATA", failure.BAD_DATA),
         ("launcher.bridge.failure", "Failure", failure.TrainingFailure),
         ("launcher.bridge.passes", "DONE", DONE_FILE),
         ("launcher.dataset.problem", "Misuse", problem.DatasetMisuse),

@@ -1,4 +1,4 @@
-"""Kills for want of memory, named: cgroups of both versions as files, and one that is real."""
+"""Kills when memory ran out, named: cgroups of both versions as files, and one that is real."""
 
 from __future__ import annotations
 

@@ -127,6 +127,15 @@ def test_the_last_word_is_the_canonical_line(stderr: str, expected: tuple[str, i
     assert (found and (found.reason, found.rank, found.seconds["training"])) == expected
 
 
+def test_each_restart_is_told_with_its_reason() -> None:
+    begun = [(None, ""), (None, "trainer 1 exited with 1"), (2, "trainer 0 was ended by SIGKILL")]
+    lines = [json.dumps({"event": "generation_begins", "resume": done, "cause": why}) for done, why in begun]
+    assert show.restarts("\n".join(["no JSON", "[1]", *lines, json.dumps(FINISHED)])) == [
+        "all started again from the beginning: trainer 1 exited with 1",
+        "all started again after pass 2: trainer 0 was ended by SIGKILL",
+    ]
+
+
 def paths(*names: str) -> list[PurePath]:
     return [PurePath(name) for name in names]
 

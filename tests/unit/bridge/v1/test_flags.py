@@ -13,7 +13,7 @@ import pytest
 from launcher.bridge.failure import SETTINGS, TrainingFailure
 from launcher.bridge.v1.flags import V1Flags, parse_flags
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 PADDLE = str(ROOT / "launcher" / "bridge" / "bin" / "paddle")
 # fmt: off
 OF_THE_ARTICLES = (

@@ -61,7 +61,7 @@ def test_a_line_is_glogs_and_begins_anew_after_dots() -> None:
     log.end_dots()
     dots, line, end = out.getvalue().split("\n")
     assert (dots, end) == ("..", "")
-    assert re.fullmatch(r"I\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ test_v1_log\.py:\d+\] trainer mode: Normal", line)
+    assert re.fullmatch(r"I\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ test_log\.py:\d+\] trainer mode: Normal", line)
 
 
 @pytest.mark.parametrize(
