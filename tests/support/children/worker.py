@@ -94,12 +94,24 @@ def allocate(megabytes: str) -> NoReturn:
     hang()
 
 
+def saver(seconds: str) -> None:
+    """On TERM save for so long, and then end well."""
+
+    def save_and_end(*_: object) -> NoReturn:
+        time.sleep(float(seconds))
+        tell("farewell")
+        os._exit(0)
+
+    signal.signal(signal.SIGTERM, save_and_end)
+
+
 VERBS: dict[str, Callable[[str], object]] = {
     "exit": lambda code: os._exit(int(code)),
     "kill": lambda _: os.kill(os.getpid(), signal.SIGKILL),
     "hang": hang,
     "deaf": deaf,
     "wait": wait,
+    "saver": saver,
     "helper": helper,
     "allocate": allocate,
 }

@@ -70,11 +70,21 @@ def strangers_until(now: float, limits: Limits) -> float:
 
 
 def children_until(leader: Heard, word: LeaderMessage | None, view: View, limits: Limits) -> float:
-    """Return until when the children here may run: the leader's own on the answers of every member."""
+    """Return until when the children here may run: the leader's own on the answers of every member.
+
+    One that was told to stop and runs nothing any more is not waited for: it takes part in nothing after this.
+    """
     others = [leader.sent]
     if view.leads and word and word.generation:
-        others = [view.of(who.address).sent for who in word.generation.members]
+        others = [view.of(who.address).sent for who in word.generation.members if not _left(who, view)]
     return alive_until(min(others), limits)
+
+
+def _left(who: Who, view: View) -> bool:
+    heard = view.of(who.address)
+    status = heard.status
+    stopped = status is not None and status.who.boot == who.boot and status.stopping
+    return stopped and who.boot != view.mine.who.boot and accounted(who, heard)
 
 
 def leaders(last: Generation, before: Fence, view: View, limits: Limits) -> Fence:

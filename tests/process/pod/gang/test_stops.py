@@ -122,8 +122,33 @@ def test_term_after_the_verdict_changes_nothing(tmp_path: Path, rank: int) -> No
         is_done(g)
 
 
-def test_term_to_all_ends_all_with_143_and_what_is_started_again_goes_on(tmp_path: Path) -> None:
-    with gang(3, tmp_path, process_one=True, env=QUICK, faults=[HELD]) as g:
+@pytest.mark.parametrize("rank", [0, 1], ids=["the leader saves", "a member saves"])
+def test_two_pods_that_are_drained_together_have_their_grace_while_a_third_goes_on(tmp_path: Path, rank: int) -> None:
+    """One saves for longer than the lease, and than the grace of a restart; the other's trainer ends at once."""
+    saving = [Fault("pass 1", "saver 4", rank=rank, generation=1), Fault("pass 1", "hang", rank=rank, generation=1)]
+    env = {**QUICK, "LAUNCHER_MAX_RESTARTS": "0", "LAUNCHER_GRACE": "20"}
+    with gang(3, tmp_path, process_one=True, env=env, faults=[*saving, HELD]) as g:
+        g.await_trace("fault", do="hang")
+        g.await_trace("fault", 2, do="wait")
+        both = [g.launcher(place) for place in (rank, 1 - rank)]
+        at = g.now()
+        for each in both:
+            each.send(signal.SIGTERM)
+        g.wait(lambda: all(each.code is not None for each in both))
+        assert [each.code for each in both] == [143, 143]
+        (saved,) = g.await_trace("farewell")
+        note("two pods drained together", "the one that saves has its grace", saved["at"] - at)
+        assert saved["rank"] == rank
+        for place in (0, 1):
+            g.again(place)
+        restarts(g, "two pods drained together, and back", at, first=1)
+
+
+@pytest.mark.parametrize("most", ["3", "0"], ids=["restarts left", "no restart allowed"])
+def test_term_to_all_ends_all_with_143_and_what_is_started_again_goes_on(tmp_path: Path, most: str) -> None:
+    """So a Job is suspended and resumed: a stop spends no restart."""
+    env = {**QUICK, "LAUNCHER_MAX_RESTARTS": most}
+    with gang(3, tmp_path, process_one=True, env=env, faults=[HELD]) as g:
         g.await_trace("fault", 3)
         at = g.now()
         for each in g.places:
