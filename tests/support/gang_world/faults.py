@@ -65,9 +65,9 @@ def stranger(world: World, pod: Pod, fault: Fault) -> None:
     vanish(world, pod, replace(fault, detail=fault.detail // 4 * 3))
     said = Outcome(code=fault.detail % 2 * 9, reason="a stranger's verdict")
     key, gang = (("other", ""), ("", "other"), ("", ""))[fault.detail % (3 if not world.key else 2)]
-    # One of the same list and name is of an earlier run: only its verdict can tell.
+    # One of the same list and name is of an earlier run, and only its verdict can tell, where no two keys do.
     failed = Failure(generation=fault.detail // 2 % 2, code=9, reason="a stranger's failure")
-    failure = failed if key or gang else None
+    failure = failed if gang or (key and world.key) else None
     who = Who(role=pod.role, address=pod.address, uid="stranger", boot=f"stranger {len(world.pods)}")
     word = LeaderMessage(stage=Stage.OVER, verdict=said, boots=("another",))
     world.strangers[pod.address] = Status(who=who, key=key, gang=gang, lone=True, failure=failure, word=word)
