@@ -15,8 +15,8 @@ from launcher.safefs.dirs import directory
 from launcher.safefs.refusals import naming
 from launcher.safefs.small_file import content
 
-ATTRIBUTE = "user.paddle-launcher.staged"
-FILE = ".staged-by-paddle-launcher"  # in the directory, where its file system has no attributes
+_ATTRIBUTE = "user.paddle-launcher.staged"
+MARK_FILE = ".staged-by-paddle-launcher"  # in the directory, where its file system has no attributes
 _LONGEST = 64
 _REFUSED = (errno.ENOTSUP, errno.EPERM)  # by a file system without them, or by what stands before one
 
@@ -26,11 +26,11 @@ def mark(path: Path) -> str:
     token = secrets.token_hex(16)
     with naming(str(path), REFUSAL):
         try:
-            os.setxattr(path, ATTRIBUTE, token.encode(), follow_symlinks=False)
+            os.setxattr(path, _ATTRIBUTE, token.encode(), follow_symlinks=False)
         except OSError as error:
             if error.errno not in _REFUSED:
                 raise
-            (path / FILE).write_text(token)
+            (path / MARK_FILE).write_text(token)
     return token
 
 
@@ -38,9 +38,9 @@ def token_of(path: Path) -> str:
     """Return the token on a directory, nothing where there is none."""
     with naming(str(path), REFUSAL):
         try:
-            return os.getxattr(path, ATTRIBUTE, follow_symlinks=False).decode(errors="replace")
+            return os.getxattr(path, _ATTRIBUTE, follow_symlinks=False).decode(errors="replace")
         except OSError as error:
             if error.errno not in (errno.ENODATA, *_REFUSED):
                 raise
     with directory(path, REFUSAL, trusted=True) as at:
-        return (content(at, FILE, _LONGEST) or b"").decode(errors="replace")
+        return (content(at, MARK_FILE, _LONGEST) or b"").decode(errors="replace")

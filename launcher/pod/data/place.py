@@ -25,7 +25,6 @@ from launcher.pod.data.mark import mark, token_of
 from launcher.pod.outcome import ShardError
 from launcher.safefs.dirs import directory
 from launcher.safefs.refusals import naming
-from launcher.text import shown
 
 _Identity = tuple[int, int]  # device and inode, by which 0.1.0 knew what it had staged
 _DIGEST = 12  # letters of the digest in a name of ours
@@ -140,26 +139,6 @@ class StagingPlace:
         self._move(staged, self.data)
         self._drop_old()
         self._remember(_Marker(staged=frozenset({token}), made_of=staged.name))
-
-    def merge(self, staged: Path, into: Path | None = None) -> None:
-        """Move everything below a directory to its place in the working directory, over what is there."""
-        into = into or self.workdir
-        with naming(str(staged), REFUSAL):
-            entries = sorted(staged.iterdir())
-        for entry in entries:
-            target = into / entry.name
-            is_directory = stat.S_ISDIR(entry.lstat().st_mode)
-            if is_directory and _exists(target):
-                if not stat.S_ISDIR(target.lstat().st_mode):
-                    raise ShardError(
-                        f"{shown(str(target))} is not a directory, but in the job's files it is one: rename one"
-                    )
-                self.merge(entry, target)
-            else:
-                with naming(str(target), REFUSAL):
-                    self.rename(entry, target)
-        with naming(str(staged), REFUSAL):
-            staged.rmdir()
 
     def _set_aside(self, marker: _Marker) -> None:
         # Laid under the shard, an older shard would show through it.

@@ -19,6 +19,7 @@ from launcher.dataset.manifest import Entry
 from launcher.pod import workdir
 from launcher.pod.data.copy import REFUSAL, Copier
 from launcher.pod.data.file import Read
+from launcher.pod.data.job_files import JobFiles
 from launcher.pod.data.layout import NUMBER, find_shard
 from launcher.pod.data.place import StagingPlace
 from launcher.pod.data.survey import listed_in, refuse_same_names
@@ -81,7 +82,7 @@ def stage(
 def _stage_files(place: StagingPlace, config: tuple[Dir, ...]) -> None:
     staged = place.staging("files", config[0].path)
     place.copier.assemble([_seen(each) for each in config], staged)
-    place.merge(staged)
+    JobFiles(workdir=place.workdir, tell=place.copier.tell, rename=place.rename).put(staged)
 
 
 def _seen(config: Dir) -> Dir:

@@ -9,19 +9,17 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import chdir, contextmanager
+from contextlib import chdir
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 
 from launcher.pod.outcome import ShardError
 from tests.support.mounts import mounted
-from tests.support.volume import BY_RANK, Volume, read_back
+from tests.support.volume import BY_RANK, Volume, as_nobody, open_to_all, read_back
 
 ROOT = Path(__file__).parents[4]
-NOBODY = 65534
 MEGABYTE = 1 << 20
 
 
@@ -205,26 +203,9 @@ def test_a_link_that_comes_after_the_survey_is_refused_as_well(volume: Volume) -
 
 @pytest.fixture
 def open_volume() -> Iterator[Volume]:
-    """A volume on a way that is open to everybody, as pytest's directories are not."""
-    with TemporaryDirectory() as top:
-        Path(top).chmod(0o755)
-        volume = Volume.made(Path(top))
+    with open_to_all() as volume:
         volume.lay_out(job=BY_RANK | {"0/data/sub/x": ""})
         yield volume
-
-
-@contextmanager
-def as_nobody(volume: Volume) -> Iterator[None]:
-    """Be a user without rights, where this one has all of them."""
-    if os.geteuid():
-        yield
-        return
-    os.chown(volume.work, NOBODY, NOBODY)
-    os.seteuid(NOBODY)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
 
 
 @pytest.mark.parametrize("closed", ["0/data/part", "0/data/sub", "0/data"])

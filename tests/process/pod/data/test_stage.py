@@ -53,9 +53,9 @@ def test_the_jobs_files_go_over_what_is_in_the_working_directory(volume: Volume)
     )
     (volume.job / "recommendation/link.py").symlink_to("lib/a.py")
     volume.stage(1, environ=CONFIG)
-    (volume.work / ".data.staged").unlink()
-    assert read_back(volume.work) == {
+    assert volume.working() == {
         "trainer_config.py": "new",
+        "trainer_config.py.before": "old",
         "start.sh": "kept",
         "lib/image.py": "kept",
         "lib/a.py": "a",
@@ -68,7 +68,7 @@ def test_the_jobs_files_go_over_what_is_in_the_working_directory(volume: Volume)
 def test_names_with_a_dot_in_front_are_passed_over_as_the_shell_does(volume: Volume) -> None:
     volume.lay_out(job={"recommendation/.hidden": "", "recommendation/sub/.seen": ""})
     volume.stage(environ=CONFIG)
-    assert read_back(volume.work) == {"sub/.seen": ""}
+    assert volume.working() == {"sub/.seen": ""}
 
 
 def test_the_configs_own_data_lies_under_the_shard(volume: Volume) -> None:
@@ -105,7 +105,7 @@ def test_without_a_volume_nothing_is_staged(volume: Volume) -> None:
 def test_a_pserver_gets_the_jobs_files_and_no_data(volume: Volume) -> None:
     volume.lay_out(job=BY_RANK | {"recommendation/conf": "c", "recommendation/data/meta": "m"})
     assert volume.stage(environ=CONFIG | APART | {"LAUNCHER_ROLE": "pserver"}) == Shard()
-    assert read_back(volume.work) == {"conf": "c"}
+    assert volume.working() == {"conf": "c"}
 
 
 def test_a_trainer_gets_the_shard_of_its_rank_among_trainers(volume: Volume) -> None:
@@ -278,7 +278,7 @@ def test_an_absolute_package_needs_no_volume(volume: Volume) -> None:
     lay_out(package, {"train.py": "new"})
     environ = {"JOB_PATH": "", "LAUNCHER_ENTRY": "true", "TRAIN_CONFIG_DIR": str(package)}
     assert volume.stage(environ=environ) == Shard()
-    assert (read_back(volume.work), volume.told) == ({"train.py": "new"}, [])
+    assert (volume.working(), volume.told) == ({"train.py": "new"}, [])
 
 
 def test_an_absolute_package_that_is_not_there_is_refused_by_its_name(volume: Volume) -> None:
