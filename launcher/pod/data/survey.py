@@ -98,12 +98,15 @@ def refuse_same_names(dirs: Sequence[Dir]) -> None:
                 )
 
 
-def listed_in(job: Dir, shards: Sequence[Dir], ways: int) -> Mapping[str, Entry]:
-    """Return the files that a manifest lists in these shards, by their paths; none where there is no manifest."""
+def listed_in(job: Dir, shards: Sequence[Dir], ways: int, *, rank: int, trainers: int) -> Mapping[str, Entry]:
+    """Return the files that a manifest lists in a rank's shards, by their paths; none where there is no manifest.
+
+    Shards of other ranks may be missing: those ranks say so, unless they have their data already.
+    """
     found = _manifest(job)
     if found is None:
         return {}
-    if found.shards != ways:
+    if ways > found.shards or len(shards) != len(range(rank, found.shards, trainers)):
         raise ShardError(
             f"{job.path}: {ways} shards are there, and {MANIFEST} lists {found.shards}: "
             "expected only those that it lists; move the others away, or the manifest if it is outdated"
