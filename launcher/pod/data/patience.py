@@ -31,6 +31,6 @@ _PASSING = frozenset(
 )
 
 
-def may_pass(error: BaseException) -> bool:
+def trouble_may_pass(error: BaseException) -> bool:
     """Return whether a refusal is of the kind that another try may not meet: nothing is wrong with the files."""
     return isinstance(error.__cause__, OSError) and error.__cause__.errno in _PASSING

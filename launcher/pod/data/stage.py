@@ -21,7 +21,7 @@ from launcher.pod.data.copy import REFUSAL, Copier
 from launcher.pod.data.file import Read
 from launcher.pod.data.job_files import JobFiles
 from launcher.pod.data.layout import NUMBER, find_shard
-from launcher.pod.data.patience import AGAIN_AFTER, STAGING_PATIENCE, may_pass
+from launcher.pod.data.patience import AGAIN_AFTER, STAGING_PATIENCE, trouble_may_pass
 from launcher.pod.data.place import StagingPlace
 from launcher.pod.data.survey import listed_in, refuse_same_names
 from launcher.pod.log import Tell, TroubleTold
@@ -63,6 +63,7 @@ def stage(
     """
     if settings.job_path is None and settings.config_dir is None:
         return Shard()
+    workdir.refuse_shared(settings)
     begun, until = clock(), 0.0
     trouble = TroubleTold(tell, "staging_trouble", "staging_back")
     copier = Copier(tell=tell, every=every, clock=clock, read=read, threads=settings.stage_threads)
@@ -71,7 +72,7 @@ def stage(
         try:
             done = _stage(settings, roster, tell, place)
         except ShardError as error:
-            if not may_pass(error):
+            if not trouble_may_pass(error):
                 raise
             until = until or clock() + STAGING_PATIENCE
             if clock() >= until:
