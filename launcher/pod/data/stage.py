@@ -23,7 +23,7 @@ from launcher.pod.data.job_files import JobFiles
 from launcher.pod.data.layout import NUMBER, find_shard
 from launcher.pod.data.patience import AGAIN_AFTER, STAGING_PATIENCE, trouble_may_pass
 from launcher.pod.data.place import StagingPlace
-from launcher.pod.data.survey import listed_in, refuse_same_names
+from launcher.pod.data.survey import Looking, listed_in, refuse_same_names
 from launcher.pod.log import Tell, TroubleTold
 from launcher.pod.outcome import ShardError, VolumeError
 from launcher.pod.peers.roster import Roster
@@ -97,7 +97,7 @@ def _stage(settings: Settings, roster: Roster, tell: Tell, place: StagingPlace) 
             _stage_files(place, config)
         if settings.role is Role.PSERVER:
             return Shard()
-        shards, listed = _shards(settings, roster.rank, job, stack)
+        shards, listed = _shards(settings, roster.rank, job, stack, place.copier.looking())
         if settings.job_path and not shards:
             tell("no_shard", looked_in=_looked_in(settings, roster.rank))
         return _stage_data(place, work, config_data, shards, listed)
@@ -189,7 +189,7 @@ def _looked_in(settings: Settings, rank: int) -> list[str]:
 
 
 def _shards(
-    settings: Settings, rank: int, job: Dir | None, stack: ExitStack
+    settings: Settings, rank: int, job: Dir | None, stack: ExitStack, looking: Looking
 ) -> tuple[tuple[Dir, ...], Mapping[str, Entry]]:
     """Open this rank's shards, and return them with what a manifest lists of them."""
     if job is None:
@@ -210,7 +210,7 @@ def _shards(
         found.append(stack.enter_context(directory_inside(parent, second)))
     if not found:
         return (), {}
-    refuse_same_names(found)
+    refuse_same_names(found, looking)
     listed = listed_in(job, found, len(by_rank) + len(under_data), rank=rank, trainers=settings.trainers)
     return tuple(found), listed
 

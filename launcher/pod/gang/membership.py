@@ -118,7 +118,7 @@ class Membership:
         while True:
             orders = self._idle()
             if orders.ready and self._without_data:
-                self._decline(self._without_data)
+                self._node.decline(self._without_data)
                 return None
             if orders.ready:
                 return self._begin(orders)
@@ -217,26 +217,13 @@ class Membership:
         self._grace_ends = self._grace_ends or time.monotonic() + self._settings.timing.grace
         self._node.stop(first=first)
 
-    def _tell_bytes(self, event: str, **facts: object) -> None:
-        """Tell how staging goes, and keep how much there is for the status."""
-        if isinstance(size := facts.get("bytes"), int):
-            self._node.staged_bytes = size
-        self._tell(event, **facts)
-
     def _stage_for(self, rank: int | None, work: Callable[[Tell], object]) -> None:
         self._staged_for = self._without_data = None
         try:
-            self._errand("staging its data", lambda: work(self._tell_bytes))
+            self._errand("staging its data", lambda: work(self._node.tell_staging))
             self._staged_for = rank
         except VolumeError as error:
             self._without_data = outcome.of(error)
-
-    def _decline(self, own: Outcome) -> None:
-        """Fail in a generation before it starts anything, for want of data: it costs a restart, and all try again."""
-        self._node.fail(own)
-        self._tell("generation_ended", generation=self._member.status.known, reason=own.reason)
-        self._member.rest()
-        self._node.look()
 
     def _wait_for(self, found: Waiting) -> None:
         if found.key:

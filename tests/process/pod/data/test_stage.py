@@ -168,6 +168,21 @@ def test_progress_is_told_every_few_seconds(volume: Volume) -> None:
     assert [facts["percent"] for facts in told] == [facts["bytes"] * 100 // ((3 << 20) + 7) for facts in told]
 
 
+def test_what_is_looked_at_before_the_first_copy_is_told_every_few_seconds(volume: Volume) -> None:
+    """Also in the shards of a rank that has several, and in what an earlier start left."""
+    many = {f"{number % 6}/data/{number}/{number}": "x" for number in range(60)}
+    volume.lay_out(job=BY_RANK | many | {f"{rank}/data/part-{rank}": "x" for rank in range(3, 6)})
+    for _ in range(2):
+        ticks = iter(range(100_000))
+        volume.told.clear()
+        volume.stage(every=5, clock=lambda ticks=ticks: float(next(ticks)))
+        before = [event for event, _ in volume.told]
+        looked_at = [facts["looked_at"] for event, facts in volume.told if event == "surveying"]
+        assert before[: len(looked_at)] == ["surveying"] * len(looked_at)
+        assert len(looked_at) > 5
+        assert max(looked_at) > 20
+
+
 @pytest.mark.parametrize(
     ("tree", "told"),
     [
