@@ -29,6 +29,7 @@ TROUBLE = frozenset(
         "log_file_not_closed",
         "log_file_trouble",
         "record_trouble",
+        "staging_trouble",
         "status_ignored",
         "status_not_served",
         "stdout_unfinished",

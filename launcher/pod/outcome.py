@@ -76,6 +76,12 @@ class ShardError(LauncherError):
     code = Code.SHARD
 
 
+class VolumeError(LauncherError):
+    """A volume or disk had trouble for too long while files were staged: another start may go well."""
+
+    code = Code.GANG
+
+
 class StartError(LauncherError):
     """A child could not be started."""
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 import fcntl
 import os
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from launcher.pod.outcome import ShardError, StartError
+from launcher.pod.outcome import SettingsError, ShardError, StartError
+from launcher.pod.settings.conflicts import paths_in_each_other
 from launcher.pod.settings.nouns import Role, Settings
 
 if TYPE_CHECKING:  # a plain init pays for neither
@@ -34,6 +36,21 @@ def enter(workdir: PurePosixPath) -> None:
             os.chdir(workdir)
     except OSError as error:
         raise StartError(f"cannot enter LAUNCHER_WORKDIR={workdir}: {error.strerror}") from error
+
+
+def refuse_shared(settings: Settings) -> None:
+    """Refuse a working directory that links lead onto the volume of all pods, or into the job's files.
+
+    It asks the volume, which may hang: a step of staging, not of entering.
+    """
+    real = replace(
+        settings,
+        workdir=_real(settings.workdir),
+        job_path=_real(settings.job_path) if settings.job_path else None,
+        config_dir=_real(settings.config_dir) if settings.config_dir and settings.config_dir.is_absolute() else None,
+    )
+    if problems := paths_in_each_other(real):
+        raise SettingsError(problems)
 
 
 def make_jobs_place(job_path: PurePosixPath) -> None:
@@ -75,3 +92,7 @@ def write_identity(settings: Settings, roster: Roster, tell: Tell, *, root: Path
             (root / name).write_text(f"{value}\n")
         except OSError as error:
             tell("identity_file_not_written", path=str(root / name), error=error.strerror, instead=instead)
+
+
+def _real(path: PurePosixPath) -> PurePosixPath:
+    return PurePosixPath(os.path.realpath(path))

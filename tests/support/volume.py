@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from launcher.pod.data.stage import Shard, stage
@@ -14,6 +16,8 @@ from launcher.pod.settings.nouns import Role, Settings
 from launcher.pod.settings.variables import read_settings
 
 JOB = "job"
+NOBODY = 65534
+NOTES = (".data.staged", ".files.staged")
 BY_RANK = {f"{rank}/data/part": f"shard {rank}" for rank in range(3)}
 UNDER_DATA = {f"data/{rank}/part": f"shard {rank}" for rank in range(3)}
 
@@ -68,6 +72,10 @@ class Volume:
     def data(self) -> Path:
         return self.work / "data"
 
+    def working(self) -> dict[str, str]:
+        """Return the tree of the working directory, without what the launcher notes there for itself."""
+        return {path: text for path, text in read_back(self.work).items() if path not in NOTES}
+
     def lay_out(self, **trees: Mapping[str, str | bytes]) -> None:
         """Write below the job's directory (`job`), the working directory (`work`) or its data (`data`)."""
         for where in (self.job, self.work):
@@ -105,3 +113,25 @@ class Volume:
         """Stage as the pod of this rank does."""
         settings = self.settings(**(environ or {}))
         return stage(settings, self.roster(rank, settings.role), self.tell, **effects)
+
+
+@contextmanager
+def open_to_all() -> Iterator[Volume]:
+    """Make a volume on a way that is open to everybody, as pytest's directories are not."""
+    with TemporaryDirectory() as top:
+        Path(top).chmod(0o755)
+        yield Volume.made(Path(top))
+
+
+@contextmanager
+def as_nobody(volume: Volume) -> Iterator[None]:
+    """Be a user without rights, where this one has all of them; the working directory is that user's."""
+    if os.geteuid():
+        yield
+        return
+    os.chown(volume.work, NOBODY, NOBODY)
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)

@@ -24,6 +24,7 @@ class WholeVolume(HangingVolume):
     def __init__(self, where: Path) -> None:
         self._contents: dict[int, bytearray] = {}
         self._modes = {1: stat.S_IFDIR | 0o755}
+        self.refuses_reads = 0  # the errno of every read
         super().__init__(where, flushes=False)
 
     def _answer(self, said: bytes) -> None:
@@ -68,6 +69,8 @@ class WholeVolume(HangingVolume):
 
     def _read(self, node: int, said: bytes) -> bytes:
         _, at, size = struct.unpack_from("QQI", said)
+        if self.refuses_reads:
+            self._fail(self.refuses_reads)
         return bytes(self._contents[node][at : at + size])
 
     def _list(self, node: int, said: bytes) -> bytes:

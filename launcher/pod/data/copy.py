@@ -21,7 +21,7 @@ from launcher.contract import MANIFEST
 from launcher.dataset.manifest import Entry
 from launcher.pod.data.file import FileCopier, Read
 from launcher.pod.data.links import Link
-from launcher.pod.data.survey import Census, read_link, refuse_leaving, survey
+from launcher.pod.data.survey import Census, Looking, read_link, refuse_leaving, survey
 from launcher.pod.log import Tell
 from launcher.pod.outcome import ShardError
 from launcher.safefs.dirs import Dir, directory, directory_inside
@@ -63,13 +63,18 @@ class Copier:
         with Workers(threads, flying=_FLYING, borrowing=True) as workers:
             return self._assemble(dirs, into, listed or {}, workers)
 
+    def looking(self) -> Looking:
+        """Return what counts the files that are looked at."""
+        return Looking(tell=self.tell, every=self.every, clock=self.clock)
+
     def _assemble(self, dirs: Sequence[Dir], into: Path, listed: Mapping[str, Entry], workers: Workers) -> Census:
-        census = survey(dirs, listed, workers)
+        looking = self.looking()
+        census = survey(dirs, listed, workers, looking)
         refuse_leaving(census.links)
         with naming(str(into), REFUSAL):
             into.mkdir(mode=0o700, exist_ok=True)
         with directory(into, REFUSAL, trusted=True, ours=True) as target:
-            _check_room(census.bytes - survey((target,), {}, Workers(1)).bytes, dirs, target)
+            _check_room(census.bytes - survey((target,), {}, Workers(1), looking).bytes, dirs, target)
             with ThreadPoolExecutor(1) as beside:
                 hasher = None if workers.side_by_side else beside
                 copy = _Copy(whole=census, copier=self, listed=listed, workers=workers, beside=hasher)

@@ -1,7 +1,8 @@
 """Where a rank's shards are on the volume, decided from the directories that are there.
 
-No I/O here. Two layouts: `<rank>/data` and `data/<rank>`; one of them, complete, or a sentence about what is wrong.
-With more shards than trainers, a rank has the shards rank, rank + trainers, and so on.
+No I/O here. Two layouts: `<rank>/data` and `data/<rank>`; one of them, or a sentence about what is wrong.
+With more shards than trainers, a rank has the shards rank, rank + trainers, and so on. Only the rank whose shard is
+missing says so: it may have staged it before.
 """
 
 from __future__ import annotations
@@ -32,16 +33,21 @@ def find_shard(
     if not numbers:
         return ()
     count = max(len(numbers), trainers)
-    if _difference(numbers, {str(number) for number in range(count)}):
+    if set(numbers) != _first_of(count):
         count = trainers
-    if wrong := _difference(numbers, {str(number) for number in range(count)}):
+    mine = tuple(str(number) for number in range(rank, count, trainers))
+    if not set(mine) <= set(numbers) <= _first_of(count):
+        wrong = _difference(numbers, _first_of(count))
         pattern = f"<rank>/{DATA}" if by_rank else f"{DATA}/<rank>"
         raise ShardError(
             f"{job_dir}/{pattern}: {wrong}; expected one or more for each trainer, from 0 without a gap; there are "
             f"{trainers} trainers, as {counted_by} says: split the data into {trainers}, or start fewer trainers"
         )
-    mine = (str(number) for number in range(rank, count, trainers))
     return tuple((number, DATA) if by_rank else (DATA, number) for number in mine)
+
+
+def _first_of(count: int) -> set[str]:
+    return {str(number) for number in range(count)}
 
 
 def _first(names: Collection[str]) -> str:

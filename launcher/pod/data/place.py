@@ -1,7 +1,7 @@
 """The places of staged files in the working directory, and how older ones make way for them.
 
-Killed between any two steps, the next start comes to the same end. Only what the marker file knows as staged is
-ever deleted; a `data` of the image or the user is moved to `data.before`.
+Killed between any two steps, the next start comes to the same end. Only what has a token that the marker file knows
+is ever deleted; a `data` of the image or the user is moved to `data.before`.
 """
 
 from __future__ import annotations
@@ -12,42 +12,50 @@ import json
 import os
 import shutil
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 from launcher.contract import DATA
 from launcher.pod.data.copy import REFUSAL, Copier
+from launcher.pod.data.mark import mark, token_of
 from launcher.pod.outcome import ShardError
 from launcher.safefs.dirs import directory
 from launcher.safefs.refusals import naming
-from launcher.text import shown
 
-_Identity = tuple[int, int]  # device and inode: a rename keeps both
+_Identity = tuple[int, int]  # device and inode, by which 0.1.0 knew what it had staged
+_DIGEST = 12  # letters of the digest in a name of ours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Marker:
-    """Which directories are staged ones, and which the user's that has a whole copy once `data.before` is there."""
+    """Which tokens are on staged directories, and which on the user's that has a whole copy as `data.before`."""
 
-    staged: frozenset[_Identity] = frozenset()
-    copied: frozenset[_Identity] = frozenset()
+    staged: frozenset[str] = frozenset()
+    copied: frozenset[str] = frozenset()
     made_of: str = ""  # the sources of `data`, as a digest of their paths
+    doubtful: frozenset[_Identity] = frozenset()
 
     def text(self) -> str:
         """Return the marker as its file has it."""
-        return (
-            json.dumps({"staged": sorted(self.staged), "copied": sorted(self.copied), "made_of": self.made_of}) + "\n"
-        )
+        staged = [*sorted(self.staged), *sorted(self.doubtful)]
+        return json.dumps({"staged": staged, "copied": sorted(self.copied), "made_of": self.made_of}) + "\n"
 
     @classmethod
     def parse(cls, text: str) -> _Marker:
         """Return the marker in a file; one that cannot be read knows nothing, so that nothing is deleted."""
         try:
             found = json.loads(text)
-            staged, copied = _identities(found["staged"]), _identities(found["copied"])
-            return cls(staged=staged, copied=copied, made_of=str(found.get("made_of", "")))
+            staged, copied = list(found["staged"]), list(found["copied"])
+            return cls(
+                staged=_tokens(staged),
+                copied=_tokens(copied),
+                made_of=str(found.get("made_of", "")),
+                doubtful=frozenset((int(device), int(inode)) for device, inode in _others(staged)),
+            )
         except (ValueError, KeyError, TypeError):
             return cls()
 
@@ -78,9 +86,9 @@ class StagingPlace:
 
     def staging(self, what: str, *sources: str) -> Path:
         """Return where something of these sources is put together, and delete what was begun from others."""
-        digest = hashlib.sha256("\0".join(sources).encode(errors="surrogateescape")).hexdigest()[:12]
+        digest = hashlib.sha256("\0".join(sources).encode(errors="surrogateescape")).hexdigest()[:_DIGEST]
         mine = self.workdir / f".{what}.staging-{digest}"
-        for other in self.workdir.glob(f".{what}.staging-*"):
+        for other in self.workdir.glob(f".{what}.staging-{'[0-9a-f]' * _DIGEST}"):
             if other != mine:
                 self._delete(other)
         return mine
@@ -97,7 +105,8 @@ class StagingPlace:
             )
         if info.st_dev != self.workdir.stat().st_dev:
             raise self._mounted()
-        if self._is_ours(self._marker()):
+        marker = self._marker()
+        if self._is_ours(marker) or self._is_doubtful(marker):
             return kept
         if kept:
             raise ShardError(
@@ -111,15 +120,15 @@ class StagingPlace:
         if _exists(staged) or not _exists(self.data):
             return
         marker = self._marker()
-        if marker.made_of == staged.name and _identity(self.data) in marker.staged:
+        if marker.made_of == staged.name and token_of(self.data) in marker.staged:
             with suppress(_OtherDeviceError):
                 self._move(self.data, staged)
 
     def put(self, staged: Path) -> None:
         """Make a directory that is complete the working directory's `data`."""
         self._drop_old()
-        marker = self._marker()
-        marker = _Marker(staged=marker.staged | {_identity(staged)}, copied=marker.copied)
+        marker, token = self._marker(), mark(staged)
+        marker = replace(marker, staged=marker.staged | {token}, made_of="")
         # Before the renames: after a kill between them, both directories are known as staged.
         self._remember(marker)
         if _exists(self.data):
@@ -129,39 +138,21 @@ class StagingPlace:
                 self._retire()
         self._move(staged, self.data)
         self._drop_old()
-        self._remember(_Marker(staged=frozenset({_identity(self.data)}), made_of=staged.name))
-
-    def merge(self, staged: Path, into: Path | None = None) -> None:
-        """Move everything below a directory to its place in the working directory, over what is there."""
-        into = into or self.workdir
-        with naming(str(staged), REFUSAL):
-            entries = sorted(staged.iterdir())
-        for entry in entries:
-            target = into / entry.name
-            is_directory = stat.S_ISDIR(entry.lstat().st_mode)
-            if is_directory and _exists(target):
-                if not stat.S_ISDIR(target.lstat().st_mode):
-                    raise ShardError(
-                        f"{shown(str(target))} is not a directory, but in the job's files it is one: rename one"
-                    )
-                self.merge(entry, target)
-            else:
-                with naming(str(target), REFUSAL):
-                    self.rename(entry, target)
-        with naming(str(staged), REFUSAL):
-            staged.rmdir()
+        self._remember(_Marker(staged=frozenset({token}), made_of=staged.name))
 
     def _set_aside(self, marker: _Marker) -> None:
+        # Laid under the shard, an older shard would show through it.
+        target = free(self.workdir / "data.earlier") if self._is_doubtful(marker) else self.before
         try:
-            self._move(self.data, self.before)
+            self._move(self.data, target)
         except _OtherDeviceError:
             # A directory of the image: overlayfs moves none. It is copied, and from then on ours to delete.
-            copy = self.workdir / ".data.before.staging"
+            copy = self.staging("before", str(self.data))
             with directory(self.data, REFUSAL, trusted=True) as data:
                 self.copier.assemble((data,), copy)
-            self._remember(_Marker(staged=marker.staged, copied=marker.copied | {_identity(self.data)}))
-            self._move(copy, self.before)
-        self.copier.tell("data_set_aside", moved_to=str(self.before))
+            self._remember(replace(marker, copied=marker.copied | {mark(self.data)}))
+            self._move(copy, target)
+        self.copier.tell("data_set_aside", moved_to=str(target))
 
     def _retire(self) -> None:
         try:
@@ -171,13 +162,17 @@ class StagingPlace:
 
     def _drop_old(self) -> None:
         if _exists(self.old):
-            if _identity(self.old) not in self._marker().staged:
+            if token_of(self.old) not in self._marker().staged:
                 raise ShardError(f"{self.old} was not staged here: expected nothing there; move it away")
             self._delete(self.old)
 
     def _is_ours(self, marker: _Marker) -> bool:
-        mine = _identity(self.data)
+        mine = token_of(self.data)
         return mine in marker.staged or (mine in marker.copied and _exists(self.before))
+
+    def _is_doubtful(self, marker: _Marker) -> bool:
+        """Return whether 0.1.0 staged it, or something of the user's has the inode now."""
+        return not token_of(self.data) and _identity(self.data) in marker.doubtful
 
     def _marker(self) -> _Marker:
         file = self.workdir / ".data.staged"
@@ -199,7 +194,9 @@ class StagingPlace:
             number = getattr(error.__cause__, "errno", None)
             if number == errno.EXDEV:
                 raise _OtherDeviceError(*error.args) from error
-            raise (self._mounted() if number == errno.EBUSY else error) from None
+            if number == errno.EBUSY:
+                raise self._mounted() from None
+            raise
 
     def _delete(self, path: Path) -> None:
         with naming(str(path), REFUSAL):
@@ -216,6 +213,12 @@ class _OtherDeviceError(ShardError):
     """A rename is not possible here."""
 
 
+def free(path: Path) -> Path:
+    """Return a name that nothing has: this one, or with a number."""
+    names = (path.with_name(f"{path.name}-{number}") for number in count(2))
+    return path if not _exists(path) else next(name for name in names if not _exists(name))
+
+
 def _exists(path: Path) -> bool:
     with naming(str(path), REFUSAL):
         return os.path.lexists(path)
@@ -227,7 +230,9 @@ def _identity(path: Path) -> _Identity:
     return info.st_dev, info.st_ino
 
 
-def _identities(found: object) -> frozenset[_Identity]:
-    if not isinstance(found, list):
-        raise TypeError
-    return frozenset((int(device), int(inode)) for device, inode in found)
+def _tokens(entries: Iterable[object]) -> frozenset[str]:
+    return frozenset(each for each in entries if each and isinstance(each, str))
+
+
+def _others(entries: Iterable[Any]) -> list[Any]:
+    return [each for each in entries if not isinstance(each, str)]

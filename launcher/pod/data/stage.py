@@ -19,11 +19,13 @@ from launcher.dataset.manifest import Entry
 from launcher.pod import workdir
 from launcher.pod.data.copy import REFUSAL, Copier
 from launcher.pod.data.file import Read
+from launcher.pod.data.job_files import JobFiles
 from launcher.pod.data.layout import NUMBER, find_shard
+from launcher.pod.data.patience import AGAIN_AFTER, STAGING_PATIENCE, trouble_may_pass
 from launcher.pod.data.place import StagingPlace
-from launcher.pod.data.survey import listed_in, refuse_same_names
-from launcher.pod.log import Tell
-from launcher.pod.outcome import ShardError
+from launcher.pod.data.survey import Looking, listed_in, refuse_same_names
+from launcher.pod.log import Tell, TroubleTold
+from launcher.pod.outcome import ShardError, VolumeError
 from launcher.pod.peers.roster import Roster
 from launcher.pod.settings.nouns import Role, Settings
 from launcher.safefs.dirs import Dir, directory, directory_inside, format_of, names
@@ -50,16 +52,42 @@ def stage(
     *,
     every: float = 5.0,
     clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
     read: Read = os.readv,
     rename: Callable[[Path, Path], None] = os.rename,
     remove: Callable[[Path], None] = shutil.rmtree,
 ) -> Shard:
-    """Copy the job's files and this rank's data, or raise a ShardError."""
+    """Copy the job's files and this rank's data, or raise a ShardError.
+
+    A volume's trouble has a minute to pass, then it is a VolumeError. What is whole by then is not copied again.
+    """
     if settings.job_path is None and settings.config_dir is None:
         return Shard()
-    begun = clock()
+    workdir.refuse_shared(settings)
+    begun, until = clock(), 0.0
+    trouble = TroubleTold(tell, "staging_trouble", "staging_back")
     copier = Copier(tell=tell, every=every, clock=clock, read=read, threads=settings.stage_threads)
     place = StagingPlace(workdir=Path(settings.workdir), copier=copier, rename=rename, remove=remove)
+    while True:
+        try:
+            done = _stage(settings, roster, tell, place)
+        except ShardError as error:
+            if not trouble_may_pass(error):
+                raise
+            until = until or clock() + STAGING_PATIENCE
+            if clock() >= until:
+                raise VolumeError(f"{error} (for {STAGING_PATIENCE:g} s)") from error
+            trouble.tell(str(error))
+            sleep(AGAIN_AFTER)
+        else:
+            trouble.over()
+            break
+    if done.source:
+        tell("staged", **asdict(done), seconds=round(clock() - begun, 3))
+    return done
+
+
+def _stage(settings: Settings, roster: Roster, tell: Tell, place: StagingPlace) -> Shard:
     with ExitStack() as stack:
         work = stack.enter_context(directory(place.workdir, REFUSAL, trusted=True, where_absent=WORKDIR))
         job = _job(settings, stack)
@@ -69,19 +97,16 @@ def stage(
             _stage_files(place, config)
         if settings.role is Role.PSERVER:
             return Shard()
-        shards, listed = _shards(settings, roster.rank, job, stack)
+        shards, listed = _shards(settings, roster.rank, job, stack, place.copier.looking())
         if settings.job_path and not shards:
             tell("no_shard", looked_in=_looked_in(settings, roster.rank))
-        done = _stage_data(place, work, config_data, shards, listed)
-    if done.source:
-        tell("staged", **asdict(done), seconds=round(clock() - begun, 3))
-    return done
+        return _stage_data(place, work, config_data, shards, listed)
 
 
 def _stage_files(place: StagingPlace, config: tuple[Dir, ...]) -> None:
     staged = place.staging("files", config[0].path)
     place.copier.assemble([_seen(each) for each in config], staged)
-    place.merge(staged)
+    JobFiles(workdir=place.workdir, tell=place.copier.tell, rename=place.rename).put(staged)
 
 
 def _seen(config: Dir) -> Dir:
@@ -164,7 +189,7 @@ def _looked_in(settings: Settings, rank: int) -> list[str]:
 
 
 def _shards(
-    settings: Settings, rank: int, job: Dir | None, stack: ExitStack
+    settings: Settings, rank: int, job: Dir | None, stack: ExitStack, looking: Looking
 ) -> tuple[tuple[Dir, ...], Mapping[str, Entry]]:
     """Open this rank's shards, and return them with what a manifest lists of them."""
     if job is None:
@@ -185,8 +210,9 @@ def _shards(
         found.append(stack.enter_context(directory_inside(parent, second)))
     if not found:
         return (), {}
-    refuse_same_names(found)
-    return tuple(found), listed_in(job, found, len(by_rank) + len(under_data))
+    refuse_same_names(found, looking)
+    listed = listed_in(job, found, len(by_rank) + len(under_data), rank=rank, trainers=settings.trainers)
+    return tuple(found), listed
 
 
 def _numbers(parent: Dir) -> tuple[str, ...]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from launcher.contract import MANIFEST
 from launcher.dataset.manifest import MANIFEST_LIMIT, Entry, Manifest, parse_manifest
 from launcher.dataset.problem import DatasetError
 from launcher.pod.data.links import Link, leaving
+from launcher.pod.log import Tell
 from launcher.pod.outcome import ShardError
 from launcher.safefs.dirs import Dir, format_of, opened
 from launcher.safefs.overlay import Found, Kind, all_inside, laid_over, walk
@@ -32,7 +33,28 @@ class Census:
     verified: int = 0
 
 
-def survey(dirs: Sequence[Dir], listed: Mapping[str, Entry], workers: Workers) -> Census:
+@dataclass(slots=True, kw_only=True)
+class Looking:
+    """Counts the files that are looked at before any is copied, and tells it every few seconds."""
+
+    tell: Tell
+    every: float
+    clock: Callable[[], float]
+    files: int = 0
+    due: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.due = self.clock() + self.every
+
+    def more(self, files: int = 1) -> None:
+        """Count files that were looked at."""
+        self.files += files
+        if (now := self.clock()) >= self.due:
+            self.due = now + self.every
+            self.tell("surveying", looked_at=self.files)
+
+
+def survey(dirs: Sequence[Dir], listed: Mapping[str, Entry], workers: Workers, looking: Looking) -> Census:
     """Return what the directories laid over each other hold; a size that is listed is not asked for."""
     files = size = 0
     links: dict[str, Link] = {}
@@ -43,9 +65,13 @@ def survey(dirs: Sequence[Dir], listed: Mapping[str, Entry], workers: Workers) -
         plain = [each for each in found if each.kind is Kind.FILE]
         entries = [listed.get(each.path) for each in plain]
         files += len(plain)
-        size += sum(entry.bytes for entry in entries if entry)
+        listed_bytes = [entry.bytes for entry in entries if entry]
+        size += sum(listed_bytes)
+        looking.more(len(listed_bytes))
         unlisted = (each for each, entry in zip(plain, entries, strict=True) if not entry)
-        size += sum(workers.each(partial(_size, each) for each in unlisted))
+        for one in workers.each(partial(_size, each) for each in unlisted):
+            size += one
+            looking.more()
         links.update({above + each.name: read_link(each) for each in found if each.kind is Kind.LINK})
         folders = [each for each in found if each.kind is Kind.DIRECTORY]
         for begin in range(0, len(folders), together):
@@ -86,11 +112,12 @@ def refuse_leaving(links: Mapping[str, Link]) -> None:
         )
 
 
-def refuse_same_names(dirs: Sequence[Dir]) -> None:
+def refuse_same_names(dirs: Sequence[Dir], looking: Looking) -> None:
     """Refuse several shards that have a file of the same name: one would cover the other."""
     first: dict[str, str] = {}
     for each in dirs if len(dirs) > 1 else ():
         for path, found in walk((each,)):
+            looking.more()
             if found.kind is not Kind.DIRECTORY and first.setdefault(path, found.path) != found.path:
                 raise ShardError(
                     f"{shown(first[path])} and {shown(found.path)} go to one place, as this rank has both shards: "
@@ -98,12 +125,15 @@ def refuse_same_names(dirs: Sequence[Dir]) -> None:
                 )
 
 
-def listed_in(job: Dir, shards: Sequence[Dir], ways: int) -> Mapping[str, Entry]:
-    """Return the files that a manifest lists in these shards, by their paths; none where there is no manifest."""
+def listed_in(job: Dir, shards: Sequence[Dir], ways: int, *, rank: int, trainers: int) -> Mapping[str, Entry]:
+    """Return the files that a manifest lists in a rank's shards, by their paths; none where there is no manifest.
+
+    Shards of other ranks may be missing: those ranks say so, unless they have their data already.
+    """
     found = _manifest(job)
     if found is None:
         return {}
-    if found.shards != ways:
+    if ways > found.shards or len(shards) != len(range(rank, found.shards, trainers)):
         raise ShardError(
             f"{job.path}: {ways} shards are there, and {MANIFEST} lists {found.shards}: "
             "expected only those that it lists; move the others away, or the manifest if it is outdated"

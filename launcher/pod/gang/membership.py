@@ -12,6 +12,7 @@ from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar
 
+from launcher.pod import outcome
 from launcher.pod.gang.node import GangNode
 from launcher.pod.gang.protocol import lease
 from launcher.pod.gang.protocol.follower import MayRun, Orders
@@ -20,7 +21,7 @@ from launcher.pod.gang.protocol.state import ChildrenState
 from launcher.pod.gang.status.metrics import Facts
 from launcher.pod.inbox import Inbox
 from launcher.pod.log import Tell
-from launcher.pod.outcome import Decided, GangError, JoinError, LauncherError, Outcome, Stopped
+from launcher.pod.outcome import Decided, GangError, JoinError, LauncherError, Outcome, Stopped, VolumeError
 from launcher.pod.peers.discovery import PeerWatch
 from launcher.pod.peers.roster import Roster, Waiting
 from launcher.pod.programs.plan import Resume
@@ -53,7 +54,8 @@ class Membership:
         self._end: Cause | None = None
         self._met = False
         self._waiting = ""
-        self._staged_for = ""
+        self._staged_for: int | None = None
+        self._without_data: Outcome | None = None
         self._grace_ends = 0.0  # of a launcher that was told to stop
         self.instructions = Instructions(run=frozenset(), grace=self._member.rules.grace)
 
@@ -98,10 +100,10 @@ class Membership:
             self._pause("waiting for its peers", deadline)
 
     def stage(self, work: Callable[[Tell], object]) -> None:
-        """Have the data for this order staged, unless it is; look at the passes once none is being written."""
-        if self._member.order.digest != self._staged_for:
-            self._errand("staging its data", lambda: work(self._tell_bytes))
-            self._staged_for = self._member.order.digest
+        """Have this rank's data staged, unless it is; look at the passes once none is being written."""
+        rank = self._member.status.rank
+        if rank != self._staged_for:  # the number of trainers is that of the settings, for life
+            self._stage_for(rank, work)
         self._member.furnished()
         begun = time.monotonic()
         while not self._node.calm and not self._moved:
@@ -111,10 +113,13 @@ class Membership:
         self._member.staged(self._errand("looking at the complete passes", survey))
 
     def assemble(self) -> Generation | None:
-        """Return the generation that this pod takes part in; None where the roster changed meanwhile."""
+        """Return the generation that this pod takes part in; None where all is to be looked at anew."""
         begun = time.monotonic()
         while True:
             orders = self._idle()
+            if orders.ready and self._without_data:
+                self._node.decline(self._without_data)
+                return None
             if orders.ready:
                 return self._begin(orders)
             if self._moved:
@@ -212,11 +217,13 @@ class Membership:
         self._grace_ends = self._grace_ends or time.monotonic() + self._settings.timing.grace
         self._node.stop(first=first)
 
-    def _tell_bytes(self, event: str, **facts: object) -> None:
-        """Tell how staging goes, and keep how much there is for the status."""
-        if isinstance(size := facts.get("bytes"), int):
-            self._node.staged_bytes = size
-        self._tell(event, **facts)
+    def _stage_for(self, rank: int | None, work: Callable[[Tell], object]) -> None:
+        self._staged_for = self._without_data = None
+        try:
+            self._errand("staging its data", lambda: work(self._node.tell_staging))
+            self._staged_for = rank
+        except VolumeError as error:
+            self._without_data = outcome.of(error)
 
     def _wait_for(self, found: Waiting) -> None:
         if found.key:

@@ -53,7 +53,7 @@ class GangNode:
         self.store = Store(settings, nudge, tell)
         self.verdict: Outcome | None = None
         self.decided = 0.0
-        self.staged_bytes = 0  # so far; another thread counts
+        self._staged_bytes = self._looked_at = 0  # so far; another thread counts
         self._statuses = Statuses(
             who,
             bind=settings.address,
@@ -84,7 +84,7 @@ class GangNode:
     def look(self) -> Orders:
         """Read what the peers said, decide, publish, and start what follows."""
         now, member = time.monotonic(), self.member
-        member.mark(self.here.marks, self.staged_bytes)
+        member.mark(self.here.marks, self._staged_bytes, self._looked_at)
         orders = self._settled(now, self._statuses.heard())
         self._tell_strangers()
         self._statuses.watch(member.watched)
@@ -126,6 +126,21 @@ class GangNode:
         reason = own.reason if alone or not name else f"{own.reason}, on {name}"
         generation = member.status.ready
         member.fail(Failure(generation=generation, code=own.code, reason=reason, address=who.address, tail=own.tail))
+
+    def decline(self, own: Outcome) -> None:
+        """Fail in a generation before it starts anything here: it costs a restart, and all try again."""
+        self.fail(own)
+        self._tell("generation_ended", generation=self.member.status.known, reason=own.reason)
+        self.member.rest()
+        self.look()
+
+    def tell_staging(self, event: str, **facts: object) -> None:
+        """Tell how staging goes, and keep how far it is for the status."""
+        if isinstance(files := facts.get("looked_at"), int):
+            self._looked_at = files
+        if isinstance(size := facts.get("bytes"), int):
+            self._staged_bytes = size
+        self._tell(event, **facts)
 
     def stop(self, *, first: bool) -> None:
         """Say that this launcher was told to stop, in the record too: a stop that ends a start spends no restart."""

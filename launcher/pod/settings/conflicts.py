@@ -30,6 +30,11 @@ def contradictions(settings: Settings, given: AbstractSet[str]) -> list[str]:
     return [sentence for wrong, sentence in cases if wrong]
 
 
+def paths_in_each_other(settings: Settings) -> list[str]:
+    """Return a sentence for each directory that is in one that it must not be in."""
+    return [sentence for wrong, sentence in _nested(settings) if wrong]
+
+
 Cases = tuple[tuple[bool, str], ...]
 
 
@@ -86,25 +91,29 @@ def _roles(settings: Settings, given: AbstractSet[str]) -> Cases:
     )
 
 
-def _paths(settings: Settings) -> Cases:
-    job_dir, config_dir = settings.job_dir, settings.config_dir
-    into_itself = (
-        config_dir is not None and settings.workdir.is_relative_to(config_dir),
-        f"LAUNCHER_WORKDIR={settings.workdir} is in TRAIN_CONFIG_DIR={config_dir}, which is copied there: "
-        "expected two separate directories",
-    )
-    if job_dir is None:
-        return (into_itself,)
+def _nested(settings: Settings) -> Cases:
+    workdir, job_path, config_dir = settings.workdir, settings.job_path, settings.config_dir
     return (
-        into_itself,
         (
-            settings.workdir.is_relative_to(settings.job_path or job_dir),
-            f"LAUNCHER_WORKDIR={settings.workdir} is on the volume at JOB_PATH, which all pods share: "
-            "expected a directory that only this pod uses",
+            config_dir is not None and workdir.is_relative_to(config_dir),
+            f"LAUNCHER_WORKDIR={workdir} is in TRAIN_CONFIG_DIR={config_dir}, which is copied there: "
+            "expected two separate directories",
         ),
         (
+            job_path is not None and workdir.is_relative_to(job_path),
+            f"LAUNCHER_WORKDIR={workdir} is on the volume at JOB_PATH, which all pods share: "
+            "expected a directory that only this pod uses",
+        ),
+    )
+
+
+def _paths(settings: Settings) -> Cases:
+    job_dir = settings.job_dir
+    return (
+        *_nested(settings),
+        (
             # Paddle 2.6.2 hands its save and load paths to bash unquoted.
-            settings.runtime is Runtime.FLEET and not is_plain(str(job_dir)),
+            job_dir is not None and settings.runtime is Runtime.FLEET and not is_plain(str(job_dir)),
             f"JOB_PATH/JOB_NAME={str(job_dir)!r}: expected only letters, digits and _ . / - "
             "(Paddle would pass anything else to a shell)",
         ),

@@ -9,7 +9,10 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
+from launcher.contract import Code
 from launcher.pod.workdir import current, make_jobs_place
+from tests.support.lives import Lives
+from tests.support.volume import lay_out, read_back
 
 MOUNT = Path("/dev/shm")
 
@@ -33,6 +36,42 @@ def test_where_no_volume_is_mounted_nothing_is_made(tmp_path: Path) -> None:
     make_jobs_place(PurePosixPath(tmp_path / "jobs"))
     make_jobs_place(PurePosixPath(tmp_path / "no" / "jobs"))
     assert not [*tmp_path.iterdir()]
+
+
+SHARED = "is on the volume at JOB_PATH, which all pods share: expected a directory that only this pod uses"
+COPIED = "which is copied there: expected two separate directories"
+
+
+@pytest.mark.parametrize(("onto", "told"), [("volume", SHARED), ("volume/job/work", SHARED), ("files/work", COPIED)])
+@pytest.mark.parametrize("by", ["workdir", "volume"])
+def test_a_working_directory_that_a_link_leads_elsewhere_is_refused(
+    tmp_path: Path, onto: str, told: str, by: str
+) -> None:
+    """By real launchers: they end with 78, and stage nothing there."""
+    lay_out(tmp_path, {"volume/job/0/data/part": "x", "volume/job/work/x": "", "files/conf": "c", "files/work/x": ""})
+    real = tmp_path.with_name(f"{tmp_path.name}-real")
+    tmp_path.rename(real)
+    tmp_path.symlink_to(real)
+    (real / "link").symlink_to(onto)
+    at = {"workdir": tmp_path / "link", "volume": real / onto}[by]
+    environ = {
+        "JOB_NAME": "job",
+        "JOB_PATH": str(tmp_path / "volume"),
+        "LAUNCHER_PEERS": "static:127.0.1.1",
+        "LAUNCHER_RECORD": "none",
+        "LAUNCHER_RUNTIME": "env",
+        "LAUNCHER_WORKDIR": str(at),
+        "POD_IP": "127.0.1.1",
+        "TRAIN_CONFIG_DIR": str(tmp_path / "files"),
+    }
+    before = read_back(real)
+    with Lives() as lives:
+        life = lives.start("true", env=environ)
+        assert life.end() == Code.SETTINGS
+        assert f"LAUNCHER_WORKDIR={real / onto} " in life.err()
+        assert told in life.err()
+    after = read_back(real)
+    assert {path for path in after if path not in before and "output" not in path} == set()
 
 
 @pytest.mark.parametrize("number", [errno.ENOENT, errno.EACCES, errno.ESTALE])

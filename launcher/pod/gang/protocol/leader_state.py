@@ -131,4 +131,5 @@ def end_if_overdue(before: Lead, after: Lead, view: View, rules: Rules) -> Lead:
 
 
 def _visible(status: Status) -> tuple[object, ...]:
-    return (status.who.boot, status.phase, status.staged_bytes, status.ready, status.serving, status.children)
+    staging = (status.looked_at, status.staged_bytes)
+    return (status.who.boot, status.phase, *staging, status.ready, status.serving, status.children)

@@ -100,11 +100,12 @@ class Member:
         if self.order != NOBODY:
             self.meet(NOBODY, self.status.who, rank=self.status.rank, key=self.status.key)
 
-    def mark(self, marks: Marks, staged_bytes: int) -> None:
-        """Say what the trainer here said, and how much is staged."""
+    def mark(self, marks: Marks, staged_bytes: int, looked_at: int) -> None:
+        """Say what the trainer here said, and how far staging is."""
         at = marks.progress.get("pass")
         at_pass = int(at) if isinstance(at, int | float) else None
-        self.status = replace(self.status, marks=marks, at_pass=at_pass, staged_bytes=staged_bytes)
+        status = replace(self.status, staged_bytes=staged_bytes, looked_at=looked_at)
+        self.status = replace(status, marks=marks, at_pass=at_pass)
 
     @property
     def word(self) -> LeaderMessage | None:

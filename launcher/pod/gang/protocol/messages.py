@@ -137,6 +137,7 @@ class Status:
     failure: Failure | None = None
     stopping: bool = False
     staged_bytes: int = 0
+    looked_at: int = 0  # files, before the first of them is staged
     at_pass: int | None = None  # of its trainer's progress: a new pass is news, a step is not
     marks: Marks = field(default_factory=Marks)
     word: LeaderMessage | None = None  # the leader's alone

@@ -81,7 +81,7 @@ class PeerStates:
 
 def news(status: Status) -> Status:
     """Return a status without what changes all the time and wakes no reader."""
-    return replace(status, staged_bytes=0, marks=replace(status.marks, progress={}))
+    return replace(status, staged_bytes=0, looked_at=0, marks=replace(status.marks, progress={}))
 
 
 def normal(address: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import shutil
@@ -193,7 +194,28 @@ def test_every_record_reaches_exactly_one_rank(trainers: int, more: int, layout:
 
 def test_fewer_shards_than_ranks_are_refused(volume: Volume) -> None:
     split(volume, 2)
-    assert "missing: 2; expected one or more for each trainer" in refusal(volume)
+    assert "missing: 2; expected one or more for each trainer" in refusal(volume, rank=2)
+
+
+@pytest.mark.parametrize("manifest", [False, True])
+def test_a_shard_that_is_missing_is_said_by_the_rank_whose_it_is(volume: Volume, manifest: bool) -> None:
+    """The others may be started again: that rank may have staged it before it was cleaned away."""
+    if manifest:
+        split(volume, 3)
+    else:
+        volume.lay_out(job=BY_RANK)
+    shutil.rmtree(volume.job / "1/data")
+    assert "missing: 1" in refusal(volume, rank=1)
+    for rank in (0, 2):
+        assert bool(volume.stage(rank).verified) == manifest
+
+
+def test_a_last_shard_that_is_missing_is_said_by_its_rank_as_the_manifest_has_it(volume: Volume) -> None:
+    split(volume, 5)
+    shutil.rmtree(volume.job / "4/data")
+    assert "4 shards are there, and manifest.json lists 5" in refusal(volume, rank=1)
+    for rank in (0, 2):
+        assert volume.stage(rank).verified
 
 
 def test_after_a_resize_the_shards_are_dealt_anew(tmp_path: Path) -> None:
@@ -205,7 +227,7 @@ def test_after_a_resize_the_shards_are_dealt_anew(tmp_path: Path) -> None:
     assert read_back(volume.data) == {"part-0": "0", "part-3": "3"}
     larger = Volume.made(tmp_path, trainers=5)
     with pytest.raises(ShardError, match="missing: 4"):
-        larger.stage(0)
+        larger.stage(4)
 
 
 def test_two_shards_with_one_name_for_one_rank_are_refused(volume: Volume) -> None:
@@ -320,11 +342,11 @@ def test_side_by_side_a_failure_is_one_sentence_and_nothing_half(volume: Volume)
 
     def read(fd: int, blocks: Sequence[bytearray]) -> int:
         if Path(f"/proc/self/fd/{fd}").readlink().name == "17":
-            raise OSError(5, "Input/output error")
+            raise OSError(errno.ENXIO, os.strerror(errno.ENXIO))
         return os.readv(fd, blocks)
 
     told = refusal(volume, read=read, environ=at_a_time(8))
-    assert told.startswith(f"{volume.job}/0/data/d/17: Input/output error")
+    assert told.startswith(f"{volume.job}/0/data/d/17: No such device or address")
     assert not (next(volume.work.iterdir()) / "d/17").exists()
     descriptors = len(list(Path("/proc/self/fd").iterdir()))
     assert volume.stage(environ=at_a_time(8)).files == 41

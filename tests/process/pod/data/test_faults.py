@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import socket
@@ -9,19 +10,18 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import chdir, contextmanager
+from contextlib import chdir
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 
-from launcher.pod.outcome import ShardError
+from launcher.contract import NO_RESTART
+from launcher.pod.outcome import ShardError, VolumeError
 from tests.support.mounts import mounted
-from tests.support.volume import BY_RANK, Volume, read_back
+from tests.support.volume import BY_RANK, Volume, as_nobody, open_to_all, read_back
 
 ROOT = Path(__file__).parents[4]
-NOBODY = 65534
 MEGABYTE = 1 << 20
 
 
@@ -205,26 +205,9 @@ def test_a_link_that_comes_after_the_survey_is_refused_as_well(volume: Volume) -
 
 @pytest.fixture
 def open_volume() -> Iterator[Volume]:
-    """A volume on a way that is open to everybody, as pytest's directories are not."""
-    with TemporaryDirectory() as top:
-        Path(top).chmod(0o755)
-        volume = Volume.made(Path(top))
+    with open_to_all() as volume:
         volume.lay_out(job=BY_RANK | {"0/data/sub/x": ""})
         yield volume
-
-
-@contextmanager
-def as_nobody(volume: Volume) -> Iterator[None]:
-    """Be a user without rights, where this one has all of them."""
-    if os.geteuid():
-        yield
-        return
-    os.chown(volume.work, NOBODY, NOBODY)
-    os.seteuid(NOBODY)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
 
 
 @pytest.mark.parametrize("closed", ["0/data/part", "0/data/sub", "0/data"])
@@ -282,17 +265,15 @@ def test_data_that_is_a_mount_is_refused_with_the_remedy(volume: Volume, kind: s
 DRIVER = """
 import sys
 from pathlib import Path
-from launcher.pod.outcome import ShardError
 from tests.support.volume import Volume
-try:
-    Volume(top=Path(sys.argv[1])).stage()
-except ShardError as error:
-    print(error)
+volume = Volume(top=Path(sys.argv[1]))
+volume.stage(sleep=lambda _: None)
+print(*(facts.get("error", event) for event, facts in volume.told), sep="\\n")
 """
 
 
 @pytest.mark.parametrize(("call", "at_source"), [("readv", True), ("write", False), ("close", False)])
-def test_an_input_output_error_is_told_with_its_path(volume: Volume, call: str, at_source: bool) -> None:
+def test_an_input_output_error_is_told_with_its_path_and_passes(volume: Volume, call: str, at_source: bool) -> None:
     """strace makes the kernel's answer: EIO to the first such call on the file that is copied."""
     if not shutil.which("strace"):
         pytest.skip("strace is not installed")
@@ -303,6 +284,51 @@ def test_an_input_output_error_is_told_with_its_path(volume: Volume, call: str, 
     done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=ROOT)
     if "ptrace" in done.stderr.lower():
         pytest.skip(f"strace may not trace here: {done.stderr.strip()}")
-    assert done.stdout.startswith(f"{path}: Input/output error; check the volume or disk"), done.stderr
+    trouble, *after = done.stdout.splitlines()
+    assert trouble.startswith(f"{path}: Input/output error; check the volume or disk"), done.stderr
+    assert after == ["staging_back", "staged"]
+    assert read_back(volume.data) == {"part": "shard 0"}
+
+
+class Trouble:
+    """Reads that fail for so many seconds of a clock that only sleeping moves."""
+
+    def __init__(self, number: int, seconds: float) -> None:
+        self.number, self.until, self.now = number, 100.0 + seconds, 100.0
+
+    def read(self, fd: int, blocks: Sequence[bytearray]) -> int:
+        if self.now < self.until:
+            raise OSError(self.number, os.strerror(self.number))
+        return os.readv(fd, blocks)
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def stage(self, volume: Volume) -> None:
+        volume.stage(read=self.read, clock=lambda: self.now, sleep=self.sleep)
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.ENOTCONN, errno.EHOSTUNREACH])
+def test_trouble_of_a_volume_has_a_minute_to_pass(volume: Volume, number: int) -> None:
+    Trouble(number, 59).stage(volume)
+    assert [event for event, _ in volume.told] == ["staging_trouble", "staging_back", "staged"]
+    assert read_back(volume.data) == {"part": "shard 0"}
+
+
+def test_after_a_minute_of_trouble_another_start_may_help_as_the_code_says(volume: Volume) -> None:
+    trouble = Trouble(errno.EIO, 3600)
+    with pytest.raises(VolumeError) as caught:
+        trouble.stage(volume)
+    assert trouble.now == 160
+    assert str(caught.value).startswith(f"{shard(volume)}/part: Input/output error; ")
+    assert str(caught.value).endswith("(for 60 s)")
+    assert caught.value.code not in NO_RESTART
     assert not volume.data.exists()
-    assert not any(volume.work.glob("*/part"))
+
+
+@pytest.mark.parametrize("number", [errno.ENOENT, errno.EACCES, errno.ENOSPC, errno.ENXIO])
+def test_what_does_not_pass_by_itself_is_told_at_once(volume: Volume, number: int) -> None:
+    trouble = Trouble(number, 3600)
+    with pytest.raises(ShardError):
+        trouble.stage(volume)
+    assert trouble.now == 100

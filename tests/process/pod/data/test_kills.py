@@ -17,7 +17,7 @@ from tests.support.mounts import mounted
 from tests.support.volume import BY_RANK, Volume, read_back
 
 ROOT = Path(__file__).parents[4]
-LEFT = {"data", "data.before", ".data.staged", "conf"}  # all that a staging leaves
+LEFT = {"data", "data.before", ".data.staged", ".files.staged", "conf", "conf.before"}  # all that a staging leaves
 CONFIG = {"TRAIN_CONFIG_DIR": "recommendation"}
 OF_THE_USER = {"vocabulary": "v", "sub/x": "x"}
 
@@ -64,11 +64,14 @@ def test_killed_at_any_step_the_next_start_comes_to_the_same_end(tmp_path: Path,
 
     def life(volume: Volume, steps: Steps) -> None:
         for rank in (0, 1):
+            volume.lay_out(job={"recommendation/conf": f"c{rank}"})
             volume.stage(rank, environ=CONFIG, rename=steps.rename, remove=steps.remove)
 
     def begin(name: str) -> Volume:
         volume = Volume.made(tmp_path / name)
-        volume.lay_out(job=BY_RANK | {"recommendation/conf": "c", "0/data/only-0": ""}, data=tree)
+        volume.lay_out(
+            job=BY_RANK | {"recommendation/conf": "c", "0/data/only-0": ""}, data=tree, work={"conf": "mine"}
+        )
         return volume
 
     number = steps_of(lambda steps: life(begin("whole"), steps), overlay)
@@ -78,7 +81,9 @@ def test_killed_at_any_step_the_next_start_comes_to_the_same_end(tmp_path: Path,
         with pytest.raises(Killed):
             life(volume, Steps(deadly, overlay=overlay))
         assert any(tree.items() <= read_back(path).items() for path in (volume.data, volume.work / "data.before"))
+        volume.lay_out(job={"recommendation/conf": "c2"})
         volume.stage(1, environ=CONFIG, rename=again.rename, remove=again.remove)
+        assert [(volume.work / name).read_text() for name in ("conf", "conf.before")] == ["c2", "mine"]
         assert read_back(volume.data) == tree | {"part": "shard 1"}
         assert read_back(volume.work / "data.before") == tree
         assert {path.name for path in volume.work.iterdir()} == LEFT

@@ -53,9 +53,9 @@ def test_the_jobs_files_go_over_what_is_in_the_working_directory(volume: Volume)
     )
     (volume.job / "recommendation/link.py").symlink_to("lib/a.py")
     volume.stage(1, environ=CONFIG)
-    (volume.work / ".data.staged").unlink()
-    assert read_back(volume.work) == {
+    assert volume.working() == {
         "trainer_config.py": "new",
+        "trainer_config.py.before": "old",
         "start.sh": "kept",
         "lib/image.py": "kept",
         "lib/a.py": "a",
@@ -68,7 +68,7 @@ def test_the_jobs_files_go_over_what_is_in_the_working_directory(volume: Volume)
 def test_names_with_a_dot_in_front_are_passed_over_as_the_shell_does(volume: Volume) -> None:
     volume.lay_out(job={"recommendation/.hidden": "", "recommendation/sub/.seen": ""})
     volume.stage(environ=CONFIG)
-    assert read_back(volume.work) == {"sub/.seen": ""}
+    assert volume.working() == {"sub/.seen": ""}
 
 
 def test_the_configs_own_data_lies_under_the_shard(volume: Volume) -> None:
@@ -105,7 +105,7 @@ def test_without_a_volume_nothing_is_staged(volume: Volume) -> None:
 def test_a_pserver_gets_the_jobs_files_and_no_data(volume: Volume) -> None:
     volume.lay_out(job=BY_RANK | {"recommendation/conf": "c", "recommendation/data/meta": "m"})
     assert volume.stage(environ=CONFIG | APART | {"LAUNCHER_ROLE": "pserver"}) == Shard()
-    assert read_back(volume.work) == {"conf": "c"}
+    assert volume.working() == {"conf": "c"}
 
 
 def test_a_trainer_gets_the_shard_of_its_rank_among_trainers(volume: Volume) -> None:
@@ -168,14 +168,29 @@ def test_progress_is_told_every_few_seconds(volume: Volume) -> None:
     assert [facts["percent"] for facts in told] == [facts["bytes"] * 100 // ((3 << 20) + 7) for facts in told]
 
 
+def test_what_is_looked_at_before_the_first_copy_is_told_every_few_seconds(volume: Volume) -> None:
+    """Also in the shards of a rank that has several, and in what an earlier start left."""
+    many = {f"{number % 6}/data/{number}/{number}": "x" for number in range(60)}
+    volume.lay_out(job=BY_RANK | many | {f"{rank}/data/part-{rank}": "x" for rank in range(3, 6)})
+    for _ in range(2):
+        ticks = iter(range(100_000))
+        volume.told.clear()
+        volume.stage(every=5, clock=lambda ticks=ticks: float(next(ticks)))
+        before = [event for event, _ in volume.told]
+        looked_at = [facts["looked_at"] for event, facts in volume.told if event == "surveying"]
+        assert before[: len(looked_at)] == ["surveying"] * len(looked_at)
+        assert len(looked_at) > 5
+        assert max(looked_at) > 20
+
+
 @pytest.mark.parametrize(
     ("tree", "told"),
     [
         (BY_RANK | {"data/0/x": ""}, "both layouts, 0/data and data/0"),
-        ({"0/data/x": "", "2/data/x": ""}, "missing: 1;"),
+        ({"1/data/x": "", "2/data/x": ""}, "missing: 0;"),
         (UNDER_DATA | {"data/4/x": ""}, "not expected: 4;"),
         (UNDER_DATA | {"data/03/x": ""}, "not expected: 03;"),
-        ({"0/data/x": "", "1/data/x": "", "2/x": ""}, "missing: 2;"),
+        ({"0/x": "", "1/data/x": "", "2/data/x": ""}, "missing: 0;"),
     ],
 )
 def test_a_number_of_shards_that_is_not_the_trainers_is_refused(
@@ -278,7 +293,7 @@ def test_an_absolute_package_needs_no_volume(volume: Volume) -> None:
     lay_out(package, {"train.py": "new"})
     environ = {"JOB_PATH": "", "LAUNCHER_ENTRY": "true", "TRAIN_CONFIG_DIR": str(package)}
     assert volume.stage(environ=environ) == Shard()
-    assert (read_back(volume.work), volume.told) == ({"train.py": "new"}, [])
+    assert (volume.working(), volume.told) == ({"train.py": "new"}, [])
 
 
 def test_an_absolute_package_that_is_not_there_is_refused_by_its_name(volume: Volume) -> None:

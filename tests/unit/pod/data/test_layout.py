@@ -48,8 +48,8 @@ def test_every_shard_is_exactly_one_ranks_and_no_rank_is_without(trainers: int, 
     ("by_rank", "under_data", "told"),
     [
         (("1", "0"), ("2", "10"), "/mnt/job holds shards in both layouts, 0/data and data/2: expected one of them"),
-        (("0", "1"), NONE, "/mnt/job/<rank>/data: missing: 2; expected one or more for each trainer"),
-        (("0", "2"), NONE, "missing: 1;"),
+        (("1", "2"), NONE, "/mnt/job/<rank>/data: missing: 0; expected one or more for each trainer"),
+        (("2",), NONE, "missing: 0, 1;"),
         (NONE, ("0", "1", "2", "4"), "/mnt/job/data/<rank>: not expected: 4;"),
         (NONE, ("0", "1", "3", "4"), "missing: 2; not expected: 3, 4;"),
         (NONE, ("1", "2", "3"), "missing: 0; not expected: 3;"),
@@ -67,4 +67,16 @@ def test_anything_but_one_complete_layout_is_refused_with_what_to_do(
 
 def test_a_long_list_of_missing_shards_is_cut() -> None:
     with pytest.raises(ShardError, match=r"missing: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 989 more;"):
-        find(0, 1000, ("0",), NONE)
+        find(1, 1000, ("0",), NONE)
+
+
+@given(st.integers(1, 20), st.sets(st.integers(0, 19)))
+def test_a_missing_shard_is_said_by_the_rank_whose_it_is_alone(trainers: int, missing: set[int]) -> None:
+    """Were it said by all, one that was cleaned away after it was staged would end the job with the next restart."""
+    there = tuple(str(number) for number in range(trainers) if number not in missing)
+    for rank in range(trainers if there else 0):
+        if rank in missing:
+            with pytest.raises(ShardError, match="missing: "):
+                find(rank, trainers, there, NONE)
+        else:
+            assert find(rank, trainers, there, NONE) == ((str(rank), "data"),)

@@ -60,6 +60,7 @@ STATUS = st.builds(
     failure=st.none() | FAILURE,
     stopping=st.booleans(),
     staged_bytes=WHOLE,
+    looked_at=WHOLE,
     marks=MARKS,
     word=st.none() | WORD,
 )

@@ -21,6 +21,7 @@ from tests.support.gang_world.views import (
     RULES,
     TRAINING,
     gang,
+    heard,
     of,
     status,
     view,
@@ -212,3 +213,18 @@ def test_the_budget_is_known_without_a_record() -> None:
     spent = lead(Lead(), view(replace(members[0], restarts=3)), RULES)
     assert spent.sealing
     assert spent.sealing.code == Code.GANG
+
+
+@pytest.mark.parametrize("counts", ["looked_at", "staged_bytes"])
+def test_staging_that_gets_on_is_waited_for_and_one_that_does_not_is_given_up(counts: str) -> None:
+    def at(now: float, count: int) -> View:
+        statuses = (status(2, staged=False, **{counts: count}), status(3))
+        return view(now=now, heard={each.who.address: heard(each, sent=now, wrote=now) for each in statuses})
+
+    before = lead(Lead(), at(NOW, 1), RULES)
+    before = lead(before, at(NOW + 599, 2), RULES)
+    before = lead(before, at(NOW + 1198, 3), RULES)
+    assert not before.sealing
+    after = lead(before, at(NOW + 1798, 3), RULES)
+    assert after.sealing
+    assert "is staging its data" in after.sealing.reason
