@@ -17,7 +17,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-sys.path.insert(0, str(Path(__file__).parents[3]))
+sys.path[:0] = [str(Path(__file__).parents[3]), str(Path(__file__).with_name("witness"))]
+
+import sitecustomize as sitecustomize  # before anything else, which may fail: a witness beside this program
 
 from launcher import here
 
