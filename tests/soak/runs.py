@@ -28,7 +28,7 @@ from tests.soak.plans import (
     Plan,
 )  # fmt: skip
 from tests.support.gangs import Gang, gang
-from tests.support.hard_faults import TICKING, Ice, check_overlap, frozen
+from tests.support.hard_faults import frozen
 from tests.support.launchers import Launcher
 from tests.support.outcomes import DONE
 from tests.support.script import Fault, expected
@@ -36,7 +36,6 @@ from tests.support.script import Fault, expected
 SECONDS = 0.1  # a pass, at the least
 BUDGET = 30  # a busy machine makes losses of its own
 BOUND = 90.0  # in which every run has its verdict
-WAKING = 0.5  # so long the children of a pod that wakes may run, at most
 ALWAYS_CODE = 7
 ALWAYS_BUDGET = 1
 ENV = {"LAUNCHER_PEER_TIMEOUT": "3"}
@@ -62,7 +61,6 @@ class Blows:
     begun: float
     left: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
     had: list[str] = field(default_factory=list)
-    windows: list[tuple[float, float]] = field(default_factory=list)
     gone: dict[int, set[int]] = field(
         default_factory=dict
     )  # the codes that launchers may end with before the verdict
@@ -76,7 +74,7 @@ class Blows:
         while None in [each.code for each in self.g.places]:
             now = time.monotonic()
             assert now < until, f"no verdict within {BOUND:g} s"
-            if waiting and (plan.early or any((self.g.top / "ticks").glob("trainer-*"))):
+            if waiting and (plan.early or self.g.trace("start", role="trainer")):
                 self.left += [(now + blow.at, partial(self._blow, blow)) for blow in waiting]
                 waiting = []
             for due in [each for each in self.left if each[0] <= now]:
@@ -130,16 +128,15 @@ class Blows:
     def freeze(self, launcher: Launcher, blow: Blow) -> bool:
         """Freeze a pod, and let it go on later."""
         held = ExitStack()
-        ice = held.enter_context(frozen(launcher))
+        held.enter_context(frozen(launcher))
         self.ices.push(held)
         self.cold.add(id(launcher))
-        self.left.append((time.monotonic() + blow.lasts, partial(self._thaw, launcher, held, ice)))
+        self.left.append((time.monotonic() + blow.lasts, partial(self._thaw, launcher, held)))
         return True
 
-    def _thaw(self, launcher: Launcher, held: ExitStack, ice: Ice) -> None:
+    def _thaw(self, launcher: Launcher, held: ExitStack) -> None:
         held.close()
         self.cold.discard(id(launcher))
-        self.windows.append((ice.woken, ice.woken + WAKING))
 
     def _goes(self, launcher: Launcher, *codes: int) -> None:
         self.gone.setdefault(id(launcher), set()).update(codes)
@@ -161,9 +158,7 @@ def run(plan: Plan, top: Path) -> Result:
     budget = BUDGET if plan.hopeless is None else ALWAYS_BUDGET
     env = {**ENV, "LAUNCHER_MAX_RESTARTS": str(budget)}
     faults = [fault for blow in plan.blows for fault in _of_programs(blow)]
-    with gang(
-        PODS, top, passes=PASSES, seconds=SECONDS, faults=faults, api=True, process_one=True, command=TICKING, env=env
-    ) as g:
+    with gang(PODS, top, passes=PASSES, seconds=SECONDS, faults=faults, api=True, process_one=True, env=env) as g:
         blows = Blows(g=g, begun=begun)
         with blows.ices:
             blows.deal(plan)
@@ -196,4 +191,3 @@ def _check(g: Gang, plan: Plan, blows: Blows) -> None:
         if each not in g.places:
             g.wait(lambda each=each: each.code is not None)  # type: ignore[misc]  # bound now
             assert each.code in {code, *blows.gone.get(id(each), ())}, f"{each.name} ended with {each.code}"
-    check_overlap(g, blows.windows)

@@ -61,7 +61,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waking:
-    """From when until when the programs of a pod may run beside others: it was frozen, and its launcher wakes, too."""
+    """From when until when a pod's programs may run beside others: it was frozen, and its launcher wakes, too."""
 
     address: str
     since: float

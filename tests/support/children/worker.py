@@ -17,9 +17,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-sys.path[:0] = [str(Path(__file__).parents[3]), str(Path(__file__).with_name("witness"))]
+sys.path.insert(0, str(Path(__file__).parents[3]))
+sys.path.insert(0, str(Path(__file__).with_name("witness")))
 
-import sitecustomize as sitecustomize  # before anything else, which may fail: a witness beside this program
+import sitecustomize  # type: ignore[import-not-found]  # the witness, before anything that can fail
 
 from launcher import here
 
@@ -90,6 +91,19 @@ def helper(_: str) -> None:
     tell("helper", helper=subprocess.Popen(words).pid)
 
 
+def lie(code: str) -> None:
+    """Note an end with this code, and go on: what comes of it is not what was noted."""
+    sitecustomize.WITNESS.code = int(code)
+    sitecustomize.WITNESS.end()
+
+
+def double(run: str) -> None:
+    """Leave a process behind that notes that it is this program in the next generation, or in another run."""
+    other = {"GANG_RUN": run} if run else {"PADDLE_PORT": str(PORT + 1)}
+    following = {**other, sitecustomize.FIRST_HERE: ""}
+    subprocess.Popen([sys.executable, "-S", sitecustomize.__file__], env={**os.environ, **following})
+
+
 def allocate(megabytes: str) -> NoReturn:
     """Hold so much memory, for ever."""
     TOLD["memory"] = b"x" * (int(megabytes) << 20)
@@ -115,6 +129,8 @@ VERBS: dict[str, Callable[[str], object]] = {
     "wait": wait,
     "saver": saver,
     "helper": helper,
+    "lie": lie,
+    "double": double,
     "allocate": allocate,
 }
 

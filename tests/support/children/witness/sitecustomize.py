@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import signal
 import sys
 import threading
 import time
@@ -83,7 +84,7 @@ def rank() -> int:
 
 
 def generation() -> int:
-    """Return the generation: by a fleet's port, which counts to six, or by the record, made before any program starts."""
+    """Return its generation: by a fleet's port, which counts to six, or by the record, made before any start."""
     if "PADDLE_PORT" in os.environ:
         return int(os.environ["PADDLE_PORT"]) - FIRST_PORT + 1
     made = Path(os.environ["JOB_PATH"], os.environ["JOB_NAME"], "output", ".launcher", os.environ["GANG_RUN"])
@@ -116,5 +117,7 @@ def begin() -> Witness:
     return witness
 
 
-if "GANG_HISTORY" in os.environ and GIVEN in os.environ:
+if os.environ.get("GANG_HISTORY") and GIVEN in os.environ:
     WITNESS = begin()
+if __name__ == "__main__":
+    signal.pause()
