@@ -176,7 +176,7 @@ class Gang:
     def words(self) -> tuple[Word, ...]:
         """Return what each launcher said of how the run ended: a verdict, or a good end."""
         told = [(each, event) for each in self.all for event in each.events()]
-        said = {each.name: event["code"] for each, event in told if _is_a_word(event)}
+        said = {each.name: event["code"] for each, event in told if histories.is_a_word(event)}
         return tuple(Word(run=self.run, who=who, code=code) for who, code in said.items())
 
     def hold(self, words: Sequence[Word]) -> None:
@@ -337,10 +337,6 @@ def _free_net() -> str:
         net = f"127.{random.randint(10, 250)}.{random.randint(0, 250)}"  # noqa: S311  # no secret
         with suppress(OSError), socket.create_server((f"{net}.1", STATUS_PORT)):
             return net
-
-
-def _is_a_word(event: Mapping[str, Any]) -> bool:
-    return bool(event["event"] == "verdict" or (event["event"] == "launcher_finished" and event["code"] == 0))
 
 
 def _is_start(event: Mapping[str, Any]) -> bool:

@@ -8,9 +8,10 @@ launcher's word is not what its programs came to.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, groupby
+from typing import Any
 
 PSERVER, TRAINER, HELPER = "pserver", "trainer", "helper"
 SILENT = 2.0  # a pserver that has noted nothing for so long when the last trainer ends was not there any more
@@ -75,6 +76,11 @@ def lives(text: str) -> tuple[Life, ...]:
     for words in lines:
         found[tuple(words[:8])].append(words[8:])
     return tuple(sorted((_life(who, told) for who, told in found.items()), key=lambda life: life.began))
+
+
+def is_a_word(event: Mapping[str, Any]) -> bool:
+    """Return whether a launcher says by this event how the run ended: a verdict, or a good end without one."""
+    return bool(event["event"] == "verdict" or (event["event"] == "launcher_finished" and event["code"] == 0))
 
 
 def wrong(found: Sequence[Life], words: Iterable[Word] = (), wakings: Sequence[Waking] = ()) -> tuple[str, ...]:
