@@ -15,8 +15,11 @@ LONGEST_FREEZE = 5.0
 TRAINER, PSERVER = "kill a trainer", "kill a pserver"
 LAUNCHER, FREEZE = "kill a launcher", "freeze a pod"
 STOP, LOSS = "TERM and replace a pod", "lose and replace a pod"
+DRAIN = "TERM and replace the leader and a pod at once, whose trainers ignore it"
 TORN, ALWAYS = "tear the newest checkpoint", "a trainer that always fails"
-TIMED = (TRAINER, PSERVER, LAUNCHER, FREEZE, STOP, LOSS)
+TIMED = (TRAINER, PSERVER, LAUNCHER, FREEZE, STOP, LOSS, DRAIN)
+# To be found by the histories, and in no plan that follows from a seed.
+OVERLAP, LIE = "a process of the next generation", "a trainer that notes another end"
 AT_ONCE = 0.2  # so often a fault comes together with the one before it
 HOPELESS = 0.05  # so many runs have a fault that no restart cures
 
@@ -39,6 +42,10 @@ class Plan:
     seed: int
     blows: tuple[Blow, ...]
     early: bool = False
+
+    def has(self, kind: str) -> bool:
+        """Return whether a fault of this kind is among them."""
+        return any(blow.kind == kind for blow in self.blows)
 
     @property
     def hopeless(self) -> int | None:

@@ -15,9 +15,12 @@ import psutil
 from launcher.contract import pass_directory
 from tests.soak.plans import (
     ALWAYS,
+    DRAIN,
     FREEZE,
     LAUNCHER,
+    LIE,
     LOSS,
+    OVERLAP,
     PASSES,
     PODS,
     PSERVER,
@@ -39,6 +42,7 @@ BOUND = 90.0  # in which every run has its verdict
 ALWAYS_CODE = 7
 ALWAYS_BUDGET = 1
 ENV = {"LAUNCHER_PEER_TIMEOUT": "3"}
+PATIENT = {"LAUNCHER_GRACE": "8"}  # longer than anybody waits for a pod that is gone
 SOON = 0.05
 KILLED = (128 + signal.SIGKILL, -signal.SIGKILL, 1)  # the last is what some versions of `unshare` make of it
 STOPPED = 128 + signal.SIGTERM
@@ -125,6 +129,19 @@ class Blows:
         self.g.replace(blow.place)
         return True
 
+    def drain(self, launcher: Launcher, _: Blow) -> bool:
+        """Delete two pods at once, the leader's and another, which are replaced at once."""
+        leader, second, *_ = sorted(self.g.places, key=lambda each: each.address)
+        both = (second if launcher is leader else launcher, leader)
+        if any(not each.events() or each.code is not None or id(each) in self.cold for each in both):
+            return False
+        for each in both:
+            self._goes(each, STOPPED)
+            each.send(signal.SIGTERM)
+        for each in both:
+            self.g.replace(self.g.places.index(each))
+        return True
+
     def freeze(self, launcher: Launcher, blow: Blow) -> bool:
         """Freeze a pod, and let it go on later."""
         held = ExitStack()
@@ -148,6 +165,7 @@ VERBS: dict[str, Callable[[Blows, Launcher, Blow], bool]] = {
     LAUNCHER: Blows.again,
     LOSS: Blows.lose,
     STOP: Blows.stop,
+    DRAIN: Blows.drain,
     FREEZE: Blows.freeze,
 }
 
@@ -156,7 +174,7 @@ def run(plan: Plan, top: Path) -> Result:
     """Let a gang suffer a plan, and hold all that has to be so."""
     begun = time.monotonic()
     budget = BUDGET if plan.hopeless is None else ALWAYS_BUDGET
-    env = {**ENV, "LAUNCHER_MAX_RESTARTS": str(budget)}
+    env = {**ENV, **(PATIENT if plan.has(DRAIN) else {}), "LAUNCHER_MAX_RESTARTS": str(budget)}
     faults = [fault for blow in plan.blows for fault in _of_programs(blow)]
     with gang(PODS, top, passes=PASSES, seconds=SECONDS, faults=faults, api=True, process_one=True, env=env) as g:
         blows = Blows(g=g, begun=begun)
@@ -172,6 +190,12 @@ def run(plan: Plan, top: Path) -> Result:
 def _of_programs(blow: Blow) -> tuple[Fault, ...]:
     if blow.kind == TORN:  # and who wrote it dies, or nobody would come back to it
         return (Fault(f"save {blow.number}", "torn"), Fault(f"saved {blow.number}", "kill"))
+    if blow.kind == DRAIN:
+        return (Fault("start", "deaf", times=0),)
+    if blow.kind == OVERLAP:
+        return (Fault(f"pass {blow.number}", "double", rank=blow.place),)
+    if blow.kind == LIE:
+        return (Fault("end", f"lie {ALWAYS_CODE}", rank=blow.place),)
     if blow.kind == ALWAYS:
         return (Fault(f"pass {blow.number}", f"exit {ALWAYS_CODE}", rank=blow.place, times=0),)
     return ()
