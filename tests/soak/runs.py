@@ -131,7 +131,7 @@ class Blows:
 
     def drain(self, launcher: Launcher, _: Blow) -> bool:
         """Delete two pods at once, the leader's and another, which are replaced at once."""
-        leader, second, *_ = sorted(self.g.places, key=lambda each: each.address)
+        leader, second = sorted(self.g.places, key=lambda each: each.address)[:2]
         both = (second if launcher is leader else launcher, leader)
         if any(not each.events() or each.code is not None or id(each) in self.cold for each in both):
             return False
