@@ -17,6 +17,8 @@ from tests.soak.plans import (
     ALWAYS,
     DRAIN,
     FREEZE,
+    LAST_EXIT,
+    LAST_STOP,
     LAUNCHER,
     LIE,
     LOSS,
@@ -25,14 +27,16 @@ from tests.soak.plans import (
     PODS,
     PSERVER,
     STOP,
+    STRANGER,
     TORN,
     TRAINER,
     Blow,
     Plan,
 )  # fmt: skip
 from tests.support.gangs import Gang, gang
-from tests.support.hard_faults import frozen
+from tests.support.hard_faults import frozen, stranger
 from tests.support.launchers import Launcher
+from tests.support.lives import Life, shell
 from tests.support.outcomes import DONE
 from tests.support.script import Fault, expected
 
@@ -115,6 +119,20 @@ class Blows:
         self.g.again(blow.place)
         return True
 
+    def give_way(self, launcher: Launcher, blow: Blow) -> bool:
+        """Kill a launcher; another job has its address, ends well, and then it is started again."""
+        self._goes(launcher, *KILLED)
+        launcher.kill()
+        launcher.life.process.wait(10)
+        self._back(stranger(self.g, blow.place, *shell("sleep 2")), blow)
+        return True
+
+    def _back(self, other: Life, blow: Blow) -> None:
+        if other.process.poll() is None:
+            self.left.append((time.monotonic() + SOON, partial(self._back, other, blow)))
+        else:
+            self.g.again(blow.place)
+
     def lose(self, launcher: Launcher, blow: Blow) -> bool:
         """Kill a launcher, whose pod is replaced."""
         self._goes(launcher, *KILLED)
@@ -163,6 +181,7 @@ VERBS: dict[str, Callable[[Blows, Launcher, Blow], bool]] = {
     TRAINER: lambda blows, launcher, blow: blows.child("TRAINER", launcher, blow),
     PSERVER: lambda blows, launcher, blow: blows.child("PSERVER", launcher, blow),
     LAUNCHER: Blows.again,
+    STRANGER: Blows.give_way,
     LOSS: Blows.lose,
     STOP: Blows.stop,
     DRAIN: Blows.drain,
@@ -181,15 +200,21 @@ def run(plan: Plan, top: Path) -> Result:
         with blows.ices:
             blows.deal(plan)
             _check(g, plan, blows)
-        torn = len(g.trace("fault", do="torn"))
-        had = (*blows.had, *[TORN] * torn, *[ALWAYS] * (plan.hopeless is not None))
+        own = [kind for kind, does in DOES.items() for _ in g.trace("fault", do=does)]
+        had = (*blows.had, *own, *[ALWAYS] * (plan.hopeless is not None))
         restarts = max((event["generation"] for event in g.events("generation_made")), default=1) - 1
     return Result(had=had, restarts=restarts, seconds=time.monotonic() - begun)
+
+
+# What the faults of programs are called in the trace.
+DOES = {TORN: "torn", LAST_EXIT: "exit 1", LAST_STOP: "stop"}
 
 
 def _of_programs(blow: Blow) -> tuple[Fault, ...]:
     if blow.kind == TORN:  # and who wrote it dies, or nobody would come back to it
         return (Fault(f"save {blow.number}", "torn"), Fault(f"saved {blow.number}", "kill"))
+    if blow.kind in (LAST_EXIT, LAST_STOP):
+        return (Fault(f"pass {PASSES}", DOES[blow.kind], rank=blow.place, role="pserver"),)
     if blow.kind == DRAIN:
         return (Fault("start", "deaf", times=0),)
     if blow.kind == OVERLAP:

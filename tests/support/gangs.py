@@ -202,7 +202,7 @@ class Gang:
             begun = [n for n, event in enumerate(told) if event.get("event") == "generation_begins"]
             begun = [n for n in begun if told[n]["generation"] >= generation]
             pids = [event["pid"] for event in told[begun[-1] :] if _is_start(event)] if begun else []
-            starts = self.trace("start", address=each.address, role="trainer", pid=pids[-1]) if pids else []
+            starts = self.trace("start", address=each.address, role="trainer", session=pids[-1]) if pids else []
             # A process 1 numbers its children from the beginning, as the one before it did.
             starts = [start for start in starts if start["at"] > each.started]
             if not starts:

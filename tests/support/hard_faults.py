@@ -17,6 +17,7 @@ import struct
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -60,6 +61,15 @@ def await_ends(g: Gang, generation: int, *ranks: int) -> None:
 
 def _ended(launcher: Launcher) -> list[int]:
     return [event["generation"] for event in launcher.events("generation_ended")]
+
+
+def stranger(g: Gang, place: int, *command: str, **environ: str) -> Life:
+    """Start a quite different job where a launcher was; its program is nobody's here, and notes nothing."""
+    work = g.top / f"stranger-{uuid.uuid4().hex}"
+    work.mkdir()
+    address = g.launcher(place).address
+    env = {"LAUNCHER_RUNTIME": "env", "LAUNCHER_WORKDIR": str(work), "JOB_NAME": "other", "POD_IP": address}
+    return g.lives.start(*command, env={**env, **environ})
 
 
 @dataclass(slots=True)
