@@ -112,8 +112,9 @@ def wrong(training: Training) -> tuple[str, ...]:
     words = [
         Word(run=pod["metadata"]["labels"][UID_LABEL], who=name_of(pod), code=event["code"]) for pod, event in told
     ]
-    lives = histories.lives((training.volume.path / "history").read_text())
-    assert lives, "no program noted anything"
+    path = training.volume.path / "history"
+    assert path.exists(), "no program noted anything"
+    lives = histories.lives(path.read_text())
     return histories.wrong(lives, words)
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 
@@ -25,7 +26,6 @@ CONFIGS = {
     "again": HELD,
     "failing": FAILING,
     "starving": STARVING,
-    "planted": PLANTED,
 }
 BUDGETS = {"failing": 1, "starving": 1}
 WHY = {
@@ -110,7 +110,7 @@ def test_a_pod_deleted_while_training_is_replaced_and_all_go_on_from_the_last_pa
     made = ours.story(training, "generation_made")
     assert [(each["generation"], each["resume"], each["restarts"]) for each in made] == [
         (1, None, 0),
-        (2, HELD_AT - 1, 1),
+        (2, HELD_AT - 1, 0),
     ]
 
 
@@ -135,11 +135,12 @@ def test_a_gang_without_a_restart_left_ends_everywhere_with_one_verdict(
     assert lasted.total_seconds() < 15
 
 
-def test_two_generations_at_once_and_a_verdict_that_is_not_true_are_found(gangs: dict[str, Training]) -> None:
+def test_two_generations_at_once_and_a_verdict_that_is_not_true_are_found(cluster: Cluster, tmp_path: Path) -> None:
     """By what the programs of every gang here note of themselves."""
-    planted = gangs["planted"]
-    await_state(planted.kubectl, "Complete")
-    found = ours.wrong(planted)
+    with gang_in(cluster, tmp_path, PLANTED) as planted:
+        ours.begin(planted)
+        await_state(planted.kubectl, "Complete")
+        found = ours.wrong(planted)
     assert any("of generation 1" in why and "after trainer 1 of generation 2" in why for why in found), found
     assert any("says 0, but trainer 0 noted nothing" in why for why in found), found
 
