@@ -28,7 +28,7 @@ faults: $(READY) ## every fault of a gang, for real, and during a training on Pa
 	@$(BIN)/python -m tests.process.faults
 	@$(BIN)/python -m tests.real.faults
 
-soak: $(READY) ## 200 gangs under random faults: every one ends in a true verdict with an undisturbed run's result
+soak: $(READY) ## 300 gangs under random faults: every one ends in a true verdict with an undisturbed run's result
 	@$(BIN)/python -m tests.soak $(SOAK)
 
 real: $(READY) ## of them the examples on Paddle's own parameter servers (600 MB once, in the cache)

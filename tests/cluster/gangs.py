@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -13,7 +14,9 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.training import log_of, manifest, pods
 from tests.cluster.volumes import JOB, Training, training_in
-from tests.support import articles
+from tests.support import articles, histories
+from tests.support.histories import Word
+from tests.support.lives import WITNESS
 from tests.support.waiting import wait_until
 
 Json = dict[str, Any]
@@ -35,6 +38,28 @@ def before_pass(number):
     if number == 1 and os.environ["TRAINER_ID"] == "1":
         sys.exit({CODE})
 """
+# To be found: a process that notes that it is of the next generation, and an end that is not the trainer's.
+PLANTED = """
+import os, subprocess, sys
+import sitecustomize
+
+def before_pass(number):
+    if number == 1 and os.environ["TRAINER_ID"] == "1":
+        other = {**os.environ, "PADDLE_PORT": str(sitecustomize.FIRST_PORT + 1), sitecustomize.FIRST_HERE: ""}
+        subprocess.Popen([sys.executable, "-S", sitecustomize.__file__], env=other)
+        sitecustomize.WITNESS.code = 9
+        sitecustomize.WITNESS.end()
+"""
+UID_LABEL = "batch.kubernetes.io/controller-uid"
+# What each program needs to note that it runs; it is nothing to the launcher.
+NOTING = f"""\
+        - name: PYTHONPATH
+          value: /home/jobpath/{WITNESS.name}
+        - name: GANG_HISTORY
+          value: /home/jobpath/history
+        - name: GANG_RUN
+          valueFrom: {{fieldRef: {{fieldPath: "metadata.labels['{UID_LABEL}']"}}}}
+"""
 MEMORY = "192Mi"
 # Bounded, so that a container without a limit does not take the machine's.
 STARVING = """
@@ -52,6 +77,7 @@ def gang_in(cluster: Cluster, directory: Path, config: str = HELD) -> Iterator[T
     """Make a namespace with a volume, where training does what a configuration adds."""
     with training_in(cluster, directory) as training:
         (training.volume.job / "hold").touch()
+        shutil.copytree(WITNESS, training.volume.path / WITNESS.name)
         with (training.volume.job / "recommendation" / "trainer_config.py").open("a") as file:
             file.write(config)
         yield training
@@ -64,12 +90,39 @@ def begin(training: Training, *, restarts: int = 3, memory: str = MEMORY) -> Non
     grace, apart = "        - name: LAUNCHER_GRACE\n", "      enableServiceLinks: false\n"
     assert grace in text
     assert apart in text
-    text = text.replace(grace, f'        - name: LAUNCHER_MAX_RESTARTS\n          value: "{restarts}"\n{grace}')
+    text = text.replace(
+        grace, f'        - name: LAUNCHER_MAX_RESTARTS\n          value: "{restarts}"\n{NOTING}{grace}'
+    )
     term = {"labelSelector": {"matchLabels": {"job-name": JOB}}, "topologyKey": "kubernetes.io/hostname"}
     weighed = {"weight": 100, "podAffinityTerm": term}
     affinity = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [weighed]}}
     text = text.replace(apart, f"{apart}      affinity: {json.dumps(affinity)}\n")
     kubectl.apply(manifest("rbac", namespace=kubectl.namespace), text)
+
+
+def hold(training: Training) -> None:
+    """Hold that what the programs noted so far, and what the launchers said, is what may be."""
+    found = wrong(training)
+    assert not found, "\n".join(found)
+
+
+def wrong(training: Training) -> tuple[str, ...]:
+    """Return what must not be, by what the programs noted, and by the logs of those pods that there are."""
+    told = [(pod, event) for pod in pods(training.kubectl) for event in ended_with(training.kubectl, pod)]
+    words = [
+        Word(run=pod["metadata"]["labels"][UID_LABEL], who=name_of(pod), code=event["code"]) for pod, event in told
+    ]
+    path = training.volume.path / "history"
+    assert path.exists(), "no program noted anything"
+    lives = histories.lives(path.read_text())
+    return histories.wrong(lives, words)
+
+
+def ended_with(kubectl: Kubectl, pod: Json) -> list[Json]:
+    """Return the last event of a pod's launcher that says how its run ended, if there is one."""
+    if pod["status"]["phase"] not in ("Succeeded", "Failed"):
+        return []
+    return [each for each in articles.events(log_of(kubectl, pod)) if histories.is_a_word(each)][-1:]
 
 
 def let_go(training: Training) -> None:

@@ -6,12 +6,13 @@ import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 
 from tests.cluster import gangs as ours
 from tests.cluster.cluster import Cluster
-from tests.cluster.gangs import CODE, FAILING, HELD, HELD_AT, STARVING, Json, gang_in, name_of
+from tests.cluster.gangs import CODE, FAILING, HELD, HELD_AT, PLANTED, STARVING, Json, gang_in, name_of
 from tests.cluster.kubectl import KubectlFailed
 from tests.cluster.training import await_state, ended, log_of, pods, told, uid
 from tests.cluster.volumes import JOB, Training
@@ -19,7 +20,13 @@ from tests.support import articles
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("images")
-CONFIGS = {"follower": HELD, "leader": HELD, "again": HELD, "failing": FAILING, "starving": STARVING}
+CONFIGS = {
+    "follower": HELD,
+    "leader": HELD,
+    "again": HELD,
+    "failing": FAILING,
+    "starving": STARVING,
+}
 BUDGETS = {"failing": 1, "starving": 1}
 WHY = {
     "failing": (CODE, f"trainer 1 exited with {CODE}, on node 1 ("),
@@ -41,9 +48,10 @@ def gangs(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 @pytest.fixture
-def training(gangs: dict[str, Training], request: pytest.FixtureRequest) -> Training:
-    """The gang of one fault."""
-    return gangs[request.param]
+def training(gangs: dict[str, Training], request: pytest.FixtureRequest) -> Iterator[Training]:
+    """The gang of one fault; what its programs note is held."""
+    yield gangs[request.param]
+    ours.hold(gangs[request.param])
 
 
 def trained_to_the_end(training: Training) -> list[Json]:
@@ -102,7 +110,7 @@ def test_a_pod_deleted_while_training_is_replaced_and_all_go_on_from_the_last_pa
     made = ours.story(training, "generation_made")
     assert [(each["generation"], each["resume"], each["restarts"]) for each in made] == [
         (1, None, 0),
-        (2, HELD_AT - 1, 1),
+        (2, HELD_AT - 1, 0),
     ]
 
 
@@ -125,6 +133,16 @@ def test_a_gang_without_a_restart_left_ends_everywhere_with_one_verdict(
     lasted = datetime.fromisoformat(failed["lastTransitionTime"]) - datetime.fromisoformat(verdict["at"])
     print(f"from the verdict to the Job's failure {lasted.total_seconds():.1f} s; {message.splitlines()[0]}")
     assert lasted.total_seconds() < 15
+
+
+def test_two_generations_at_once_and_a_verdict_that_is_not_true_are_found(cluster: Cluster, tmp_path: Path) -> None:
+    """By what the programs of every gang here note of themselves."""
+    with gang_in(cluster, tmp_path, PLANTED) as planted:
+        ours.begin(planted)
+        await_state(planted.kubectl, "Complete")
+        found = ours.wrong(planted)
+    assert any("of generation 1" in why and "after trainer 1 of generation 2" in why for why in found), found
+    assert any("says 0, but trainer 0 noted nothing" in why for why in found), found
 
 
 @pytest.mark.parametrize("training", ["again"], indirect=True)

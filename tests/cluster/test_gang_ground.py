@@ -33,15 +33,17 @@ def both(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 @pytest.fixture
-def alone(both: tuple[Training, Training]) -> Training:
-    """The gang that the API server leaves alone."""
-    return both[0]
+def alone(both: tuple[Training, Training]) -> Iterator[Training]:
+    """The gang that the API server leaves alone; what its programs note is held."""
+    yield both[0]
+    ours.hold(both[0])
 
 
 @pytest.fixture
-def dark(both: tuple[Training, Training]) -> Training:
-    """The gang that loses a node."""
-    return both[1]
+def dark(both: tuple[Training, Training]) -> Iterator[Training]:
+    """The gang that loses a node; what its programs note is held."""
+    yield both[1]
+    ours.hold(both[1])
 
 
 def trainer_in(pod: Json) -> psutil.Process:

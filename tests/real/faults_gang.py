@@ -39,11 +39,13 @@ def kill(role: str, rank: int, g: Gang) -> None:
 
 def freeze(rank: int, g: Gang) -> None:
     """Stop a launcher and its programs for longer than anybody waits for them, and let them go on."""
-    pod = psutil.Process(g.launcher(rank).life.pid)
+    launcher = g.launcher(rank)
+    pod = psutil.Process(launcher.life.pid)
     stopped = (pod, *pod.children(recursive=True))
     for process in stopped:
         process.suspend()
     time.sleep(FROZEN)
+    launcher.wakings.append(time.monotonic())
     for process in stopped:
         with suppress(psutil.NoSuchProcess):
             process.resume()

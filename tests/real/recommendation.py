@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from launcher.pod.gang.store import passes
 from launcher.pod.gang.store.record import on_volume
 from tests.support.gangs import Gang, gang
+from tests.support.lives import WITNESS
 from tests.support.pods import JOB
 
 ROOT = Path(__file__).parents[2]
@@ -21,7 +22,7 @@ NODES = 3
 PASS = re.compile(r"^ Pass=(\d+) .*RMSE=(\S+)", re.MULTILINE)
 # Paddle takes seconds to be imported, many of them when six processes do it at once on two cores.
 ENVIRONMENT = {
-    "PYTHONPATH": str(ROOT),
+    "PYTHONPATH": f"{WITNESS}:{ROOT}",
     "LAUNCHER_JOIN_TIMEOUT": "150",
     "LAUNCHER_REJOIN_TIMEOUT": "150",
     "LAUNCHER_PEER_TIMEOUT": "15",

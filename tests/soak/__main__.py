@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import random
 import shutil
 import sys
 import time
@@ -20,7 +19,7 @@ from tests.soak.tables import BEGINNING, table
 ROOT = Path(__file__).parents[2]
 ROOM = ROOT / "build" / "soak"
 PAGE = ROOT / "bench" / "soak.md"
-RUNS = 200
+RUNS, SEED = 300, 8000
 SAID = 30.0  # seconds between two lines where nobody watches a terminal
 BAR = 30
 
@@ -58,7 +57,7 @@ def again(seed: int) -> str:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
     parser.add_argument("--runs", type=int, default=RUNS, metavar="N", help=f"how many gangs, {RUNS} unless said")
-    parser.add_argument("--seed", type=int, default=random.randrange(10**6), metavar="S", help="of the first run")  # noqa: S311
+    parser.add_argument("--seed", type=int, default=SEED, metavar="S", help=f"of the first run, {SEED} unless said")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), metavar="J", help="gangs at once")
     parser.add_argument(
         "--write", action="store_true", help="put the table into bench/soak.md if every run went well"

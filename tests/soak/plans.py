@@ -15,8 +15,14 @@ LONGEST_FREEZE = 5.0
 TRAINER, PSERVER = "kill a trainer", "kill a pserver"
 LAUNCHER, FREEZE = "kill a launcher", "freeze a pod"
 STOP, LOSS = "TERM and replace a pod", "lose and replace a pod"
+DRAIN = "TERM and replace the leader and a pod at once, whose trainers ignore it"
+STRANGER = "another job at a lost launcher's address"
 TORN, ALWAYS = "tear the newest checkpoint", "a trainer that always fails"
-TIMED = (TRAINER, PSERVER, LAUNCHER, FREEZE, STOP, LOSS)
+LAST_EXIT, LAST_STOP = "a pserver exits with 1 in the last second", "a pserver is stopped in the last second"
+TIMED = (TRAINER, PSERVER, LAUNCHER, FREEZE, STOP, LOSS, DRAIN, STRANGER)
+OF_PROGRAMS = (TORN, LAST_EXIT, LAST_STOP)
+# To be found by the histories, and in no plan that follows from a seed.
+OVERLAP, LIE = "a process of the next generation", "a trainer that notes another end"
 AT_ONCE = 0.2  # so often a fault comes together with the one before it
 HOPELESS = 0.05  # so many runs have a fault that no restart cures
 
@@ -40,6 +46,10 @@ class Plan:
     blows: tuple[Blow, ...]
     early: bool = False
 
+    def has(self, kind: str) -> bool:
+        """Return whether a fault of this kind is among them."""
+        return any(blow.kind == kind for blow in self.blows)
+
     @property
     def hopeless(self) -> int | None:
         """The place whose trainer always fails, None where every fault can be outlived."""
@@ -60,9 +70,9 @@ def plan(seed: int) -> Plan:
 
 
 def _blow(dice: random.Random, at: float, taken: list[int]) -> Blow:
-    kind = dice.choice((*TIMED, TORN))
-    if kind == TORN:
-        return Blow(kind=kind, number=dice.randrange(1, PASSES))
+    kind = dice.choice((*TIMED, *OF_PROGRAMS))
+    if kind in OF_PROGRAMS:
+        return Blow(kind=kind, place=dice.randrange(PODS), number=dice.randrange(1, PASSES))
     place = dice.choice([place for place in range(PODS) if place not in taken])
     lasts = dice.uniform(0.1, LONGEST_FREEZE) if kind == FREEZE else 0.0
     return Blow(kind=kind, place=place, at=at, lasts=lasts)

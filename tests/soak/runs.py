@@ -15,31 +15,38 @@ import psutil
 from launcher.contract import pass_directory
 from tests.soak.plans import (
     ALWAYS,
+    DRAIN,
     FREEZE,
+    LAST_EXIT,
+    LAST_STOP,
     LAUNCHER,
+    LIE,
     LOSS,
+    OVERLAP,
     PASSES,
     PODS,
     PSERVER,
     STOP,
+    STRANGER,
     TORN,
     TRAINER,
     Blow,
     Plan,
 )  # fmt: skip
 from tests.support.gangs import Gang, gang
-from tests.support.hard_faults import TICKING, Ice, check_overlap, frozen
+from tests.support.hard_faults import frozen, stranger
 from tests.support.launchers import Launcher
+from tests.support.lives import Life, shell
 from tests.support.outcomes import DONE
 from tests.support.script import Fault, expected
 
 SECONDS = 0.1  # a pass, at the least
 BUDGET = 30  # a busy machine makes losses of its own
 BOUND = 90.0  # in which every run has its verdict
-WAKING = 0.5  # so long the children of a pod that wakes may run, at most
 ALWAYS_CODE = 7
 ALWAYS_BUDGET = 1
 ENV = {"LAUNCHER_PEER_TIMEOUT": "3"}
+PATIENT = {"LAUNCHER_GRACE": "8"}  # longer than anybody waits for a pod that is gone
 SOON = 0.05
 KILLED = (128 + signal.SIGKILL, -signal.SIGKILL, 1)  # the last is what some versions of `unshare` make of it
 STOPPED = 128 + signal.SIGTERM
@@ -62,7 +69,6 @@ class Blows:
     begun: float
     left: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
     had: list[str] = field(default_factory=list)
-    windows: list[tuple[float, float]] = field(default_factory=list)
     gone: dict[int, set[int]] = field(
         default_factory=dict
     )  # the codes that launchers may end with before the verdict
@@ -76,7 +82,7 @@ class Blows:
         while None in [each.code for each in self.g.places]:
             now = time.monotonic()
             assert now < until, f"no verdict within {BOUND:g} s"
-            if waiting and (plan.early or any((self.g.top / "ticks").glob("trainer-*"))):
+            if waiting and (plan.early or self.g.trace("start", role="trainer")):
                 self.left += [(now + blow.at, partial(self._blow, blow)) for blow in waiting]
                 waiting = []
             for due in [each for each in self.left if each[0] <= now]:
@@ -113,6 +119,20 @@ class Blows:
         self.g.again(blow.place)
         return True
 
+    def give_way(self, launcher: Launcher, blow: Blow) -> bool:
+        """Kill a launcher; another job has its address, ends well, and then it is started again."""
+        self._goes(launcher, *KILLED)
+        launcher.kill()
+        launcher.life.process.wait(10)
+        self._back(stranger(self.g, blow.place, *shell("sleep 2")), blow)
+        return True
+
+    def _back(self, other: Life, blow: Blow) -> None:
+        if other.process.poll() is None:
+            self.left.append((time.monotonic() + SOON, partial(self._back, other, blow)))
+        else:
+            self.g.again(blow.place)
+
     def lose(self, launcher: Launcher, blow: Blow) -> bool:
         """Kill a launcher, whose pod is replaced."""
         self._goes(launcher, *KILLED)
@@ -127,19 +147,31 @@ class Blows:
         self.g.replace(blow.place)
         return True
 
+    def drain(self, launcher: Launcher, _: Blow) -> bool:
+        """Delete two pods at once, the leader's and another, which are replaced at once."""
+        leader, second = sorted(self.g.places, key=lambda each: each.address)[:2]
+        both = (second if launcher is leader else launcher, leader)
+        if any(not each.events() or each.code is not None or id(each) in self.cold for each in both):
+            return False
+        for each in both:
+            self._goes(each, STOPPED)
+            each.send(signal.SIGTERM)
+        for each in both:
+            self.g.replace(self.g.places.index(each))
+        return True
+
     def freeze(self, launcher: Launcher, blow: Blow) -> bool:
         """Freeze a pod, and let it go on later."""
         held = ExitStack()
-        ice = held.enter_context(frozen(launcher))
+        held.enter_context(frozen(launcher))
         self.ices.push(held)
         self.cold.add(id(launcher))
-        self.left.append((time.monotonic() + blow.lasts, partial(self._thaw, launcher, held, ice)))
+        self.left.append((time.monotonic() + blow.lasts, partial(self._thaw, launcher, held)))
         return True
 
-    def _thaw(self, launcher: Launcher, held: ExitStack, ice: Ice) -> None:
+    def _thaw(self, launcher: Launcher, held: ExitStack) -> None:
         held.close()
         self.cold.discard(id(launcher))
-        self.windows.append((ice.woken, ice.woken + WAKING))
 
     def _goes(self, launcher: Launcher, *codes: int) -> None:
         self.gone.setdefault(id(launcher), set()).update(codes)
@@ -149,8 +181,10 @@ VERBS: dict[str, Callable[[Blows, Launcher, Blow], bool]] = {
     TRAINER: lambda blows, launcher, blow: blows.child("TRAINER", launcher, blow),
     PSERVER: lambda blows, launcher, blow: blows.child("PSERVER", launcher, blow),
     LAUNCHER: Blows.again,
+    STRANGER: Blows.give_way,
     LOSS: Blows.lose,
     STOP: Blows.stop,
+    DRAIN: Blows.drain,
     FREEZE: Blows.freeze,
 }
 
@@ -159,24 +193,34 @@ def run(plan: Plan, top: Path) -> Result:
     """Let a gang suffer a plan, and hold all that has to be so."""
     begun = time.monotonic()
     budget = BUDGET if plan.hopeless is None else ALWAYS_BUDGET
-    env = {**ENV, "LAUNCHER_MAX_RESTARTS": str(budget)}
+    env = {**ENV, **(PATIENT if plan.has(DRAIN) else {}), "LAUNCHER_MAX_RESTARTS": str(budget)}
     faults = [fault for blow in plan.blows for fault in _of_programs(blow)]
-    with gang(
-        PODS, top, passes=PASSES, seconds=SECONDS, faults=faults, api=True, process_one=True, command=TICKING, env=env
-    ) as g:
+    with gang(PODS, top, passes=PASSES, seconds=SECONDS, faults=faults, api=True, process_one=True, env=env) as g:
         blows = Blows(g=g, begun=begun)
         with blows.ices:
             blows.deal(plan)
             _check(g, plan, blows)
-        torn = len(g.trace("fault", do="torn"))
-        had = (*blows.had, *[TORN] * torn, *[ALWAYS] * (plan.hopeless is not None))
+        own = [kind for kind, does in DOES.items() for _ in g.trace("fault", do=does)]
+        had = (*blows.had, *own, *[ALWAYS] * (plan.hopeless is not None))
         restarts = max((event["generation"] for event in g.events("generation_made")), default=1) - 1
     return Result(had=had, restarts=restarts, seconds=time.monotonic() - begun)
+
+
+# What the faults of programs are called in the trace.
+DOES = {TORN: "torn", LAST_EXIT: "exit 1", LAST_STOP: "stop"}
 
 
 def _of_programs(blow: Blow) -> tuple[Fault, ...]:
     if blow.kind == TORN:  # and who wrote it dies, or nobody would come back to it
         return (Fault(f"save {blow.number}", "torn"), Fault(f"saved {blow.number}", "kill"))
+    if blow.kind in (LAST_EXIT, LAST_STOP):
+        return (Fault(f"pass {PASSES}", DOES[blow.kind], rank=blow.place, role="pserver"),)
+    if blow.kind == DRAIN:
+        return (Fault("start", "deaf", times=0),)
+    if blow.kind == OVERLAP:
+        return (Fault(f"pass {blow.number}", "double", rank=blow.place),)
+    if blow.kind == LIE:
+        return (Fault("end", f"lie {ALWAYS_CODE}", rank=blow.place),)
     if blow.kind == ALWAYS:
         return (Fault(f"pass {blow.number}", f"exit {ALWAYS_CODE}", rank=blow.place, times=0),)
     return ()
@@ -196,4 +240,3 @@ def _check(g: Gang, plan: Plan, blows: Blows) -> None:
         if each not in g.places:
             g.wait(lambda each=each: each.code is not None)  # type: ignore[misc]  # bound now
             assert each.code in {code, *blows.gone.get(id(each), ())}, f"{each.name} ended with {each.code}"
-    check_overlap(g, blows.windows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from tests.soak.plans import ALWAYS, TIMED, TORN
+from tests.soak.plans import ALWAYS, OF_PROGRAMS, TIMED
 from tests.soak.runs import Result
 
 BEGINNING = "# Random faults\n\nWritten by `python -m tests.soak --write`: gangs of five, one to four faults each.\n"
@@ -15,7 +15,7 @@ def table(results: Sequence[Result]) -> str:
     """Return how often each fault was had, with the restarts and seconds of the runs that had it."""
     lines = ["| fault | times | in runs | restarts, mean | seconds, median | at the most |"]
     lines.append("| --- | ---: | ---: | ---: | ---: | ---: |")
-    for kind in (*TIMED, TORN, ALWAYS, ""):
+    for kind in (*TIMED, *OF_PROGRAMS, ALWAYS, ""):
         runs = [each for each in results if kind in each.had or not kind]
         times = sum(each.had.count(kind) if kind else len(each.had) for each in runs)
         lines.append(_line(kind or "all runs", times, runs))

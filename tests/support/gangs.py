@@ -6,7 +6,9 @@
 
 The programs are `children/worker.py`: a pserver and a trainer in every pod, or apart (`pservers=2`). What they are to
 suffer stands in the script, what they did in `g.trace()`. When the gang is left, nothing of it may be left: every
-process ended, no port open, no temporary file. Whatever fails is told with all that the launchers said.
+process ended, no port open, no temporary file; and what its programs noted of themselves is held (`histories.py`): no
+two generations and no two runs at once, and no word of a launcher that is not true. Whatever fails is told with all
+that the launchers said.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import json
 import random
 import socket
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -24,10 +27,12 @@ from typing import Any, TypeVar
 import trustme
 
 from tests.grounds.api.scripted import ApiServer, serving
+from tests.support import histories
 from tests.support.account import IN_A_POD, LAY_OUT, need_mounts
+from tests.support.histories import Life, Waking, Word
 from tests.support.launchers import STATUS_PORT, Launcher
 from tests.support.leftovers import check
-from tests.support.lives import LAUNCHER, Lives, need_namespace
+from tests.support.lives import LAUNCHER, WITNESS, Lives, need_namespace
 from tests.support.pods import JOB, UID, pod
 from tests.support.script import WORKER, told, write
 from tests.support.script import Fault as Fault
@@ -37,6 +42,8 @@ from tests.support.waiting import wait_until
 Result = TypeVar("Result")
 
 FIRST_PORT = 7164
+# From the waking of a pod to the end of its last program, at most; it is a few milliseconds on an idle machine.
+WAKING = 0.5
 
 
 @dataclass(slots=True, kw_only=True)
@@ -59,6 +66,7 @@ class Gang:
     next_host: int = 1
     prefix: str = "pod"
     owner: str = UID
+    run: str = UID
 
     @property
     def volume(self) -> Path:
@@ -160,6 +168,25 @@ class Gang:
         (result,) = {end["state"] for end in self.trace("end")}
         return str(result)
 
+    def history(self) -> tuple[Life, ...]:
+        """Return what the programs of this run noted so far, and those of other runs on its volume."""
+        path = self.top / "history"
+        return histories.lives(path.read_text()) if path.exists() else ()
+
+    def words(self) -> tuple[Word, ...]:
+        """Return what each launcher said of how the run ended: a verdict, or a good end."""
+        told = [(each, event) for each in self.all for event in each.events()]
+        said = {each.name: event["code"] for each, event in told if histories.is_a_word(event)}
+        return tuple(Word(run=self.run, who=who, code=code) for who, code in said.items())
+
+    def hold(self, words: Sequence[Word]) -> None:
+        """Hold what the programs noted, and these words, to be what may be."""
+        found = self.history()
+        wakings = [(each.address, at) for each in self.all for at in each.wakings]
+        may = [Waking(address=address, since=at, until=at + WAKING) for address, at in wakings]
+        wrong = histories.wrong(found, words, may)
+        assert not wrong, "\n".join(wrong)
+
     def story(self) -> str:
         """Return all that is known, for whoever has to find out what went wrong."""
         parts = [f"--- trace\n{(self.top / 'trace').read_text() if (self.top / 'trace').exists() else 'none'}"]
@@ -175,7 +202,7 @@ class Gang:
             begun = [n for n, event in enumerate(told) if event.get("event") == "generation_begins"]
             begun = [n for n in begun if told[n]["generation"] >= generation]
             pids = [event["pid"] for event in told[begun[-1] :] if _is_start(event)] if begun else []
-            starts = self.trace("start", address=each.address, role="trainer", pid=pids[-1]) if pids else []
+            starts = self.trace("start", address=each.address, role="trainer", session=pids[-1]) if pids else []
             # A process 1 numbers its children from the beginning, as the one before it did.
             starts = [start for start in starts if start["at"] > each.started]
             if not starts:
@@ -226,6 +253,9 @@ class Gang:
             "POD_IP": address,
             "TMPDIR": str(self.top / "tmp"),
             "GANG_SCRIPT": str(self.top / "script.json"),
+            "GANG_HISTORY": str(self.top / "history"),
+            "GANG_RUN": self.run,
+            "PYTHONPATH": str(WITNESS),
             **(counts if self.pservers else {"CONF_PADDLE_GRADIENT_NUM": str(self.count)}),
         }
 
@@ -256,6 +286,7 @@ def gang(
     with ExitStack() as stack:
         made = _made(stack, top, count, api, process_one)
         made.pservers, made.command, made.owner = pservers, tuple(command), key or UID
+        made.run = key or uuid.uuid4().hex
         made.env = {**made.env, **({} if api or not key else {"LAUNCHER_JOB_UID": key}), **(env or {})}
         made.env_of = env_of or {}
         made.script(faults, passes=passes, seconds=seconds)
@@ -263,10 +294,14 @@ def gang(
             if start:
                 made.start()
             yield made
+            words = made.words()
+            began = any(_is_start(event) for each in made.all for event in each.events())
         except BaseException as error:
             error.add_note(made.story())
             raise
     check(made.net, top / "tmp", made.output)
+    assert made.history() or not began, f"trainers ran, and noted nothing: PYTHONPATH of each needs {WITNESS}"
+    made.hold(words)
 
 
 def _made(stack: ExitStack, top: Path, count: int, api: bool, process_one: bool) -> Gang:

@@ -32,6 +32,7 @@ class Launcher:
     role: str
     started: float = field(default_factory=time.monotonic)
     ended: float = 0.0  # on the monotonic clock, as soon as anybody looked
+    wakings: list[float] = field(default_factory=list)  # when it went on, of those times that its pod was frozen
 
     @property
     def code(self) -> int | None:

@@ -24,6 +24,7 @@ import pytest
 from tests.support.waiting import wait_until
 
 CHILDREN = Path(__file__).parent / "children"
+WITNESS = CHILDREN / "witness"  # in a program's PYTHONPATH: it notes that it runs
 LAUNCHER = (sys.executable, "-m", "launcher.pod")
 NAMESPACE = ("unshare", "--pid", "--fork", "--mount-proc")
 MARK = "LIFE_OF_A_TEST"

@@ -13,6 +13,7 @@ from launcher.dataset.progress import SplitProgress
 from launcher.dataset.splitting import split_into_shards
 from tests.support import counting
 from tests.support.gangs import gang
+from tests.support.lives import WITNESS
 from tests.support.pods import JOB
 
 pytestmark = pytest.mark.timeout(60)
@@ -26,7 +27,7 @@ def test_every_record_is_read_once_over_all_trainers(tmp_path: Path, shards: int
     split_into_shards(split_options(words, {"TRAIN_CONFIG_DIR": "recommendation"}), {}, SplitProgress(io.StringIO()))
     counting.lay_out(job)
     (job / "recommendation" / counting.NAME).write_text(counting.PROGRAM)
-    env = {"LAUNCHER_RUNTIME": "env", "TRAIN_CONFIG_DIR": "recommendation", "PYTHONPATH": str(ROOT)}
+    env = {"LAUNCHER_RUNTIME": "env", "TRAIN_CONFIG_DIR": "recommendation", "PYTHONPATH": f"{WITNESS}:{ROOT}"}
     with gang(3, tmp_path, command=(sys.executable, counting.NAME), env=env) as g:
         assert g.codes() == [0, 0, 0]
         staged = [each.events("staged")[0] for each in g.places]

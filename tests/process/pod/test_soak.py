@@ -1,20 +1,35 @@
-"""Sixteen gangs of five suffer random faults, of every kind: `make soak` does two hundred, with its own seeds."""
+"""Gangs of five suffer random faults, of every kind: `make soak` does three hundred."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from tests.soak.plans import ALWAYS, TIMED, TORN, plan
+from tests.soak.plans import ALWAYS, LIE, OF_PROGRAMS, OVERLAP, TIMED, Blow, Plan, plan
+from tests.soak.runs import run
 
-RUNS, SEED = 16, 4014
+RUNS, SEED = 40, 8000
 
 
 def test_these_seeds_have_faults_of_every_kind() -> None:
     blows = [blow.kind for seed in range(SEED, SEED + RUNS) for blow in plan(seed).blows]
-    assert {*TIMED, TORN, ALWAYS} == set(blows)
+    assert {*TIMED, *OF_PROGRAMS, ALWAYS} == set(blows)
+
+
+@pytest.mark.parametrize(
+    ("planted", "why"),
+    [
+        (OVERLAP, r"two at once: \w+ \d of generation 1 .* after trainer 2 of generation 2"),
+        (LIE, "says 0, but trainer 2 ended with 7"),
+    ],
+    ids=["overlap", "lie"],
+)
+def test_what_is_wrong_in_a_run_is_found_by_what_its_programs_noted(tmp_path: Path, planted: str, why: str) -> None:
+    with pytest.raises(AssertionError, match=why):
+        run(Plan(seed=0, blows=(Blow(kind=planted, place=2, number=1),)), tmp_path)
 
 
 @pytest.mark.timeout(900)

@@ -18,6 +18,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
+sys.path.insert(0, str(Path(__file__).with_name("witness")))
+
+import sitecustomize  # type: ignore[import-not-found]  # the witness, before anything that can fail
 
 from launcher import here
 
@@ -35,7 +38,8 @@ OUTPUT = Path(os.environ["JOB_PATH"], os.environ["JOB_NAME"], "output")
 
 def tell(what: str, **facts: object) -> None:
     """Add a line to what all children of the gang tell the test."""
-    line = {"at": time.monotonic(), "what": what, **ME, "address": os.environ["POD_IP"], "pid": os.getpid(), **facts}
+    who = {**ME, "address": os.environ["POD_IP"], "pid": os.getpid(), "session": os.getsid(0)}
+    line = {"at": time.monotonic(), "what": what, **who, **facts}
     with SCRIPT.with_name("trace").open("ab", buffering=0) as trace:
         trace.write(json.dumps(line).encode() + b"\n")
 
@@ -88,6 +92,19 @@ def helper(_: str) -> None:
     tell("helper", helper=subprocess.Popen(words).pid)
 
 
+def lie(code: str) -> None:
+    """Note an end with this code, and go on: what comes of it is not what was noted."""
+    sitecustomize.WITNESS.code = int(code)
+    sitecustomize.WITNESS.end()
+
+
+def double(run: str) -> None:
+    """Leave a process behind that notes that it is this program in the next generation, or in another run."""
+    other = {"GANG_RUN": run} if run else {"PADDLE_PORT": str(PORT + 1)}
+    following = {**other, sitecustomize.FIRST_HERE: ""}
+    subprocess.Popen([sys.executable, "-S", sitecustomize.__file__], env={**os.environ, **following})
+
+
 def allocate(megabytes: str) -> NoReturn:
     """Hold so much memory, for ever."""
     TOLD["memory"] = b"x" * (int(megabytes) << 20)
@@ -109,10 +126,13 @@ VERBS: dict[str, Callable[[str], object]] = {
     "exit": lambda code: os._exit(int(code)),
     "kill": lambda _: os.kill(os.getpid(), signal.SIGKILL),
     "hang": hang,
+    "stop": lambda _: os.kill(os.getpid(), signal.SIGSTOP),
     "deaf": deaf,
     "wait": wait,
     "saver": saver,
     "helper": helper,
+    "lie": lie,
+    "double": double,
     "allocate": allocate,
 }
 
@@ -134,18 +154,22 @@ def save(number: int, state: str) -> None:
     meet(f"saved {number}")
 
 
-def ask(endpoint: str, number: int) -> None:
-    """Give a pserver this pass's news, and try for ever where it is not there: so does Paddle."""
+def ask(endpoint: str, number: int) -> bool:
+    """Give a pserver this pass's news, and return whether it took it."""
     address, _, port = endpoint.rpartition(":")
-    while True:
-        try:
-            with socket.create_connection((address, int(port)), timeout=1) as wire:
-                wire.sendall(b"%d\n" % number)
-                if wire.recv(2) == b"ok":
-                    return
-        except OSError:
-            pass
-        time.sleep(0.02)
+    try:
+        with socket.create_connection((address, int(port)), timeout=1) as wire:
+            wire.sendall(b"%d\n" % number)
+            return wire.recv(2) == b"ok"
+    except OSError:
+        return False
+
+
+def ask_all(number: int) -> None:
+    """Ask each pserver, and try for ever where it is not there: so does Paddle; but not after the last pass."""
+    for endpoint in filter(None, os.environ.get("PADDLE_PSERVERS_IP_PORT_LIST", "").split(",")):
+        while not ask(endpoint, number) and number < TOLD["passes"]:
+            time.sleep(0.02)
 
 
 def train() -> None:
@@ -159,8 +183,7 @@ def train() -> None:
         here.progress(pass_=number, cost=1.0 / (number + 1))
         tell("pass", number=number)
         meet(f"pass {number}")
-        for endpoint in filter(None, os.environ.get("PADDLE_PSERVERS_IP_PORT_LIST", "").split(",")):
-            ask(endpoint, number)
+        ask_all(number)
         time.sleep(TOLD["seconds"])
         state = after(state, number)
         here.barrier(f"pass-{number}")
@@ -168,6 +191,8 @@ def train() -> None:
             save(number, state)
         here.barrier(f"saved-{number}")  # so that whatever comes next finds this checkpoint whole
     meet("end")
+    if any(fault["at"] == f"pass {TOLD['passes']}" for fault in TOLD["faults"]):
+        ask_all(TOLD["passes"])
     tell("end", state=state)
 
 

@@ -12,9 +12,9 @@ import psutil
 import pytest
 
 from tests.support.gangs import Fault, Gang, gang
-from tests.support.hard_faults import TICKING
 from tests.support.launchers import STATUS_PORT
 from tests.support.outcomes import is_done, note
+from tests.support.script import WORKER
 from tests.support.whole_volume import whole_volume
 
 pytestmark = pytest.mark.timeout(90)
@@ -25,7 +25,7 @@ PATIENT = {"LAUNCHER_PEER_TIMEOUT": "9"}  # so that nobody is lost to a busy mac
 LOST = 3.0
 SEALING = 5.0  # so long a verdict waits for the volume
 LIBRARIES = [*Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")]
-WITHOUT = ("env", "-u", "LD_PRELOAD", *TICKING)  # where it leaves the monotonic clock alone it breaks `sleep`
+WITHOUT = ("env", "-u", "LD_PRELOAD", *WORKER)  # where it leaves the monotonic clock alone it breaks `sleep`
 
 
 def undisturbed(g: Gang, seconds: float) -> None:

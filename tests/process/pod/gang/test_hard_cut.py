@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.gangs import Fault, gang
-from tests.support.hard_faults import TICKING, await_ends, check_overlap, last_run, networks
+from tests.support.hard_faults import await_ends, last_run, networks
 from tests.support.outcomes import is_done, note
 
 pytestmark = pytest.mark.timeout(90)
@@ -22,7 +22,7 @@ def test_a_cut_network(tmp_path: Path, rank: int) -> None:
     who = ("the leader's", "a member's")[rank]
     ways = {"both ways": (), "outwards alone": ("OUTPUT",), "inwards alone": ("INPUT",)}
     with (
-        gang(3, tmp_path, command=TICKING, process_one=True, faults=HELD, env=QUICK, start=False) as g,
+        gang(3, tmp_path, process_one=True, faults=HELD, env=QUICK, start=False) as g,
         networks(g) as nets,
     ):
         g.start()
@@ -35,4 +35,3 @@ def test_a_cut_network(tmp_path: Path, rank: int) -> None:
             again = max(start["at"] for start in g.await_training(generation + 1)) - healed
             note(f"{who} network is healed after a cut {way}", "all start again", again)
         is_done(g)
-        check_overlap(g)

@@ -10,7 +10,7 @@ import trustme
 
 from tests.grounds.api.scripted import ApiServer, Status, serving
 from tests.support.gangs import Fault, gang
-from tests.support.hard_faults import TICKING, check_overlap, last_run
+from tests.support.hard_faults import last_run
 from tests.support.outcomes import DONE, is_done, note
 from tests.support.pods import pod
 
@@ -25,7 +25,7 @@ def test_a_rack_that_is_cut_from_the_api_gives_way_to_the_pods_made_elsewhere(tm
     authority = trustme.CA()
     with (
         contextmanager(serving)(ApiServer(), authority) as beyond,
-        gang(3, tmp_path, command=TICKING, process_one=True, api=True, faults=HELD, env=QUICK) as g,
+        gang(3, tmp_path, process_one=True, api=True, faults=HELD, env=QUICK) as g,
     ):
         g.await_trace("fault", 3)
         assert g.api
@@ -43,4 +43,3 @@ def test_a_rack_that_is_cut_from_the_api_gives_way_to_the_pods_made_elsewhere(tm
         is_done(g)
         g.wait(lambda: None not in [each.code for each in old])
         assert {each.reason() for each in old} == {DONE}
-        check_overlap(g)
