@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 from launcher.pod.gang.here.requests import MOST_FACTS, OK, Answer, Ask, Barrier, Get, Report, Share
 from launcher.pod.gang.protocol.barriers import SHARED_BY_ALL, SHARED_BY_ONE, weight
-from launcher.pod.gang.protocol.messages import LeaderMessage, Marks
+from launcher.pod.gang.protocol.messages import LeaderMessage, Marks, Wait
 
 STANDING = 64
 ONCE = "barrier {!r} was passed already in this generation: give each its own name, as f'pass-{{n}}'"
@@ -51,9 +51,14 @@ class HereSession(Generic[_Caller]):
         return Marks(at=tuple(sorted(self.arrived)), shared=dict(self.shared), progress=dict(self.progress))
 
     @property
+    def waits(self) -> tuple[Wait, ...]:
+        """What is waited for without a timeout: a wait that has one ends by itself."""
+        return tuple(_as_wait(ask) for ask in self.waiting.values() if ask.timeout is None)
+
+    @property
     def decisive(self) -> object:
-        """What can change the gang's decisions: where the trainer waits, what it shares, its pass; not its steps."""
-        return frozenset(self.arrived), self.shared, self.progress.get("pass")
+        """What can change the gang's decisions: what is waited for and shared, the pass; not its steps."""
+        return frozenset(self.arrived), self.waits, self.shared, self.progress.get("pass")
 
     def ask(self, caller: _Caller, ask: Ask) -> dict[_Caller, Answer]:
         """Take a question; return the answers that can be given now."""
@@ -153,6 +158,14 @@ class HereSession(Generic[_Caller]):
                     return MUCH.format(key, own)
                 return _FULL.format(key, all_of_them) if all_of_them > SHARED_BY_ALL else ""
         return ""
+
+
+def _as_wait(ask: Barrier | Get) -> Wait:
+    match ask:
+        case Barrier(name=name):
+            return Wait(name=name)
+        case Get(key=key, rank=rank):
+            return Wait(name=key, value=True, rank=rank)
 
 
 def _value_of(text: str) -> object:

@@ -13,7 +13,17 @@ from hypothesis import strategies as st
 
 from launcher.pod.gang.protocol import codec
 from launcher.pod.gang.protocol.codec import Malformed
-from launcher.pod.gang.protocol.messages import Failure, Generation, LeaderMessage, Marks, Phase, Stage, Status, Who
+from launcher.pod.gang.protocol.messages import (
+    Failure,
+    Generation,
+    LeaderMessage,
+    Marks,
+    Phase,
+    Stage,
+    Status,
+    Wait,
+    Who,
+)
 from launcher.pod.outcome import Outcome
 from launcher.pod.settings.nouns import Role
 
@@ -61,6 +71,7 @@ STATUS = st.builds(
     stopping=st.booleans(),
     staged_bytes=WHOLE,
     marks=MARKS,
+    waits=st.lists(st.builds(Wait, name=TEXT, value=st.booleans(), rank=st.none() | WHOLE), max_size=3).map(tuple),
     word=st.none() | WORD,
 )
 JSON = st.recursive(
@@ -77,6 +88,7 @@ FULL = Status(
     passes=(1, 2),
     failure=Failure(generation=1, code=7, reason="exited 7"),
     marks=Marks(at=("begin",), shared={"port": "7"}, progress={"loss": 0.5, "at": "pass 3"}),
+    waits=(Wait(name="end"),),
     word=LeaderMessage(generation=FIRST, verdict=Outcome(code=0, reason="done"), shared={"0": {"port": "7"}}),
 )
 

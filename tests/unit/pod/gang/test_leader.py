@@ -9,10 +9,11 @@ import pytest
 from launcher.contract import Code
 from launcher.pod.gang.protocol.leader import lead
 from launcher.pod.gang.protocol.leader_state import SEALING, Lead
-from launcher.pod.gang.protocol.messages import Failure, LeaderMessage, Stage
+from launcher.pod.gang.protocol.messages import Failure, LeaderMessage, Marks, Stage, Wait
 from launcher.pod.gang.protocol.state import Recorded, View
 from launcher.pod.outcome import Outcome
 from tests.support.gang_world.views import (
+    BORN_AGAIN,
     ENDED,
     LIMITS,
     NOW,
@@ -40,6 +41,7 @@ def failing(code: int, generation: int = 1) -> View:
 SERVED = tuple(replace(each, trained=1) for each in READY)
 CHECKED = tuple(replace(each, checked=1) for each in SERVED)
 STOPPED = replace(READY[1], stopping=True, stopped=1)
+WAITS = replace(READY[1], marks=Marks(at=("b",)), waits=(Wait(name="b"),))
 RAN = Lead(word=ENDED)
 SPENT = Lead(word=replace(ENDED, generation=gang(restarts=3)))
 SPARE = said(Stage.TRAINING, word=replace(TRAINING, generation=gang(restarts=3)))
@@ -102,6 +104,8 @@ LEADS = [
         "",
     ),
     ("not all are trained", said(Stage.TRAINING), view(SERVED[0], SERVED[1], READY[2]), Stage.TRAINING, ""),
+    ("a wait cannot end", said(Stage.TRAINING), view(SERVED[0], WAITS, READY[2]), Stage.GATHERING, ""),
+    ("a wait may end yet", said(Stage.TRAINING), view(READY[0], WAITS, READY[2]), Stage.TRAINING, ""),
     ("a child failed: again", said(Stage.TRAINING), failing(7), Stage.GATHERING, ""),
     (
         "a failure of an earlier generation is no news",
@@ -139,6 +143,15 @@ def test_a_leader_goes_on_or_not(before: Lead, seen: View, stage: Stage, asks: s
     assert bool(after.asked) == (asks == "asked")
     assert (after.sealing is None) == (asks not in ("done", "failed"))
     assert after.sealing is None or bool(after.sealing.code) == (asks == "failed")
+
+
+def test_a_wait_that_cannot_end_is_an_ordinary_failure_of_the_gang() -> None:
+    after = lead(said(Stage.TRAINING), view(SERVED[0], WAITS, READY[2]), RULES)
+    reason = "trainer 1 waits at 'b', and trainer 0 is done"
+    assert after.word.cause == Failure(generation=1, code=Code.GANG, reason=reason)
+    spent = lead(said(Stage.TRAINING), view(SERVED[0], WAITS, READY[2]), replace(RULES, restarts=0))
+    assert spent.sealing
+    assert (spent.sealing.code, spent.sealing.reason) == (Code.GANG, reason)
 
 
 def test_a_generation_goes_on_from_the_newest_pass_that_all_see_with_the_next_number() -> None:
@@ -185,6 +198,11 @@ def test_failures_that_come_soon_make_it_wait_ever_longer() -> None:
         pauses.append(after.not_before - NOW)
         before = replace(before, quick=after.quick)
     assert pauses == [0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
+
+
+def test_a_pod_that_is_lost_soon_is_no_crash_loop() -> None:
+    before = said(Stage.TRAINING, begun=NOW - 1, quick=3)
+    assert lead(before, view(READY[0], BORN_AGAIN, READY[2]), RULES).not_before == NOW
 
 
 def test_strangers_of_the_record_are_waited_for_until_they_must_know() -> None:
