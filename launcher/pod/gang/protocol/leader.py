@@ -183,7 +183,8 @@ def _end(before: Lead, cause: Failure, view: View, rules: Rules) -> Lead:
     if cause.code in NO_RESTART or (none_left and not cause.told):
         return seal(before, cause, view, spent=generation.restarts if generation else 0)
     lived = view.now - before.begun if before.begun is not None else 0.0
-    quick = before.quick + 1 if cause.code != Code.GANG and lived < _SOON else 0
+    of_a_program = cause == failure_of(view, generation)  # not by its code: a program may exit with any
+    quick = before.quick + 1 if of_a_program and lived < _SOON else 0
     pause = min(2.0 ** (quick - 2), SLOWEST) if quick > 1 else 0.0
     word = LeaderMessage(generation=generation, cause=cause)
     return replace(before, word=word, quick=quick, not_before=view.now + pause)

@@ -190,11 +190,12 @@ def test_of_two_leaders_verdicts_the_first_in_the_record_stands() -> None:
     assert after.word.verdict == other
 
 
-def test_failures_that_come_soon_make_it_wait_ever_longer() -> None:
+@pytest.mark.parametrize("code", [7, Code.GANG])
+def test_failures_that_come_soon_make_it_wait_ever_longer(code: int) -> None:
     pauses = []
     before = said(Stage.TRAINING, begun=NOW - 1)
     for _ in range(8):
-        after = lead(before, failing(7), RULES)
+        after = lead(before, failing(code), RULES)
         pauses.append(after.not_before - NOW)
         before = replace(before, quick=after.quick)
     assert pauses == [0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
