@@ -68,6 +68,7 @@ class GangNode:
         self._tell = tell
         self._strangers: set[tuple[str, str]] = set()
         self._alone = settings.peers.source is PeersFrom.SELF  # no peer reads its status
+        self._keyed = bool(settings.job_uid)
         self._read = 0.0
 
     def start(self) -> None:
@@ -95,9 +96,17 @@ class GangNode:
         if member.word:
             self.here.hear(member.word)
         if orders.verdict and not self.verdict:
-            self.verdict, self.decided = orders.verdict, now
-            self._tell("verdict", code=orders.verdict.code, reason=orders.verdict.reason)
+            self.verdict, self.decided = self._explained(orders.verdict), now
+            self._tell("verdict", code=self.verdict.code, reason=self.verdict.reason)
         return replace(orders, until=soonest(orders.until, self._next_reading(now)))
+
+    def _explained(self, verdict: Outcome) -> Outcome:
+        """Return a verdict; of a success without any part in it, say whose it is: no program was started here."""
+        status = self.member.status
+        if verdict.code or status.known or not status.key:
+            return verdict
+        remedy = "; a new run needs a LAUNCHER_JOB_UID of its own" if self._keyed else ""
+        return replace(verdict, reason=f"{verdict.reason}, by the record of {status.key}{remedy}")
 
     def _settled(self, now: float, heard: Mapping[str, Heard]) -> Orders:
         """Decide until nothing follows any more: what a leader says of itself may change its own word."""
