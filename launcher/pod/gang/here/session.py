@@ -15,6 +15,7 @@ from launcher.pod.gang.protocol.barriers import SHARED_BY_ALL, SHARED_BY_ONE, we
 from launcher.pod.gang.protocol.messages import LeaderMessage, Marks, Wait
 
 STANDING = 64
+NAMES_KEPT = 1000
 ONCE = "barrier {!r} was passed already in this generation: give each its own name, as f'pass-{{n}}'"
 TWICE = "barrier {!r} is waited at already by another thread or process of this trainer: only one can"
 _MANY = f"barrier {{!r}}: this trainer stands at {STANDING} barriers already"
@@ -30,7 +31,8 @@ class HereSession(Generic[_Caller]):
     """One generation of one trainer: where it waits, what it shared, and which callers wait for what.
 
     A barrier's name is in `arrived` until the leader's message has it, then in `passed` until a caller was told so,
-    then in `told`. An arrival stays after its caller's timeout: other trainers may have passed because of it.
+    then in `told`. An arrival stays after its caller's timeout: other trainers may have passed because of it. Of
+    the names that are over the last ones are known, for a training may have any number of them.
     """
 
     number: int = 0
@@ -39,8 +41,8 @@ class HereSession(Generic[_Caller]):
     over: str = "no generation has begun"
     word: LeaderMessage = field(default_factory=LeaderMessage)
     arrived: set[str] = field(default_factory=set)
-    passed: set[str] = field(default_factory=set)
-    told: set[str] = field(default_factory=set)
+    passed: dict[str, None] = field(default_factory=dict)
+    told: dict[str, None] = field(default_factory=dict)
     shared: dict[str, str] = field(default_factory=dict)
     progress: dict[str, float | str] = field(default_factory=dict)
     waiting: dict[_Caller, Barrier | Get] = field(default_factory=dict)
@@ -114,7 +116,8 @@ class HereSession(Generic[_Caller]):
     def _settle(self) -> dict[_Caller, Answer]:
         passed = self.arrived.intersection(self.word.passed)
         self.arrived -= passed
-        self.passed |= passed
+        for name in passed:
+            _remember(self.passed, name)
         found = ((caller, self._answer(ask)) for caller, ask in self.waiting.items())
         answers = {caller: answer for caller, answer in found if answer is not None}
         for caller in answers:
@@ -127,8 +130,8 @@ class HereSession(Generic[_Caller]):
             return None if text is None else {"ok": _value_of(text)}
         if ask.name not in self.passed:
             return None
-        self.passed.discard(ask.name)
-        self.told.add(ask.name)
+        del self.passed[ask.name]
+        _remember(self.told, ask.name)
         return OK
 
     def _value(self, ask: Get) -> str | None:
@@ -158,6 +161,13 @@ class HereSession(Generic[_Caller]):
                     return MUCH.format(key, own)
                 return _FULL.format(key, all_of_them) if all_of_them > SHARED_BY_ALL else ""
         return ""
+
+
+def _remember(names: dict[str, None], name: str) -> None:
+    """Add a name; the first of too many is forgotten."""
+    names[name] = None
+    if len(names) > NAMES_KEPT:
+        del names[next(iter(names))]
 
 
 def _as_wait(ask: Barrier | Get) -> Wait:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from launcher.pod.gang.here.requests import MOST_FACTS, Answer, Ask, Barrier, Get, Report, Share
-from launcher.pod.gang.here.session import STANDING, HereSession
+from launcher.pod.gang.here.session import NAMES_KEPT, STANDING, HereSession
 from launcher.pod.gang.protocol.barriers import SHARED_BY_ALL, SHARED_BY_ONE
 from launcher.pod.gang.protocol.messages import Generation, LeaderMessage, Marks, Wait
 
@@ -98,6 +98,21 @@ def test_a_trainer_stands_at_some_dozens_of_barriers_at_most() -> None:
         mine.ask(f"caller {number}", Barrier(name=f"b{number}", timeout=1))
         mine.late(f"caller {number}")
     assert f"stands at {STANDING} barriers" in misuse(mine, Barrier(name="one more"))
+    assert mine.ask("me", Barrier(name="b0")) == {}
+
+
+def test_of_any_number_of_barriers_the_last_thousand_names_are_kept() -> None:
+    mine = session()
+    for number in range(2 * NAMES_KEPT):
+        names = (f"b{number}", f"late{number}")
+        mine.ask("me", Barrier(name=names[0]))
+        mine.ask("other", Barrier(name=names[1], timeout=1))
+        mine.late("other")
+        mine.hear(replace(WORD, passed=names))
+    assert (len(mine.told), len(mine.arrived)) == (NAMES_KEPT, 0)
+    assert len(mine.passed) <= NAMES_KEPT
+    assert "passed already" in misuse(mine, Barrier(name=f"b{NAMES_KEPT}"))
+    assert mine.ask("other", Barrier(name=f"late{NAMES_KEPT + 1}")) == {"other": {"ok": None}}
     assert mine.ask("me", Barrier(name="b0")) == {}
 
 
