@@ -23,7 +23,7 @@ from launcher.pod.gang.status.loop import Statuses
 from launcher.pod.gang.status.metrics import Facts
 from launcher.pod.gang.store.run_events import RunEvents
 from launcher.pod.gang.store.store import Store
-from launcher.pod.log import Tell
+from launcher.pod.log import Tell, WaitTold
 from launcher.pod.outcome import Outcome, SettingsError
 from launcher.pod.peers.roster import Roster
 from launcher.pod.programs.policy import soonest
@@ -67,6 +67,7 @@ class GangNode:
         self._run_events = RunEvents(self.store.put, job=settings.job)
         self._tell = tell
         self._strangers: set[tuple[str, str]] = set()
+        self._waits = WaitTold(tell)
         self._alone = settings.peers.source is PeersFrom.SELF  # no peer reads its status
         self._keyed = bool(settings.job_uid)
         self._read = 0.0
@@ -98,7 +99,17 @@ class GangNode:
         if orders.verdict and not self.verdict:
             self.verdict, self.decided = self._explained(orders.verdict), now
             self._tell("verdict", code=self.verdict.code, reason=self.verdict.reason)
-        return replace(orders, until=soonest(orders.until, self._next_reading(now)))
+        waits = self._waits.look(self._awaited(now), now)
+        return replace(orders, until=soonest(orders.until, self._next_reading(now), waits))
+
+    def _awaited(self, now: float) -> str:
+        """Return what the leader waits for while no trainer runs; nothing where it does not answer itself."""
+        member, word = self.member, self.member.word
+        if word is None or word.stage in (Stage.TRAINING, Stage.OVER):
+            return ""
+        leader = member.heard.get(member.order.addresses[0], Heard())
+        answers = member.leads or not lease.silent(leader, now, member.rules.limits)
+        return word.waiting if answers else ""
 
     def _explained(self, verdict: Outcome) -> Outcome:
         """Return a verdict; of a success without any part in it, say whose it is: no program was started here."""

@@ -26,7 +26,7 @@ from launcher.pod.gang.protocol.leader_state import (
 )
 from launcher.pod.gang.protocol.lease import alive_until, lost_at, strangers_until
 from launcher.pod.gang.protocol.messages import Failure, Generation, LeaderMessage, Stage, Status
-from launcher.pod.gang.protocol.reasons import deserted, lacking, told, unequal, unmet
+from launcher.pod.gang.protocol.reasons import deserted, lacking, told, unequal, unmet, unrecorded
 from launcher.pod.gang.protocol.state import Rules, View
 from launcher.pod.outcome import Outcome
 from launcher.pod.settings.nouns import Role
@@ -109,11 +109,11 @@ def _gather(before: Lead, view: View, rules: Rules) -> Lead:
     if fatal := failure_of(view, None) or unequal(view):
         return seal(before, fatal, view)
     if not (waiting or view.record.known):
-        waiting = "the gang's record on the volume is not read yet"
+        waiting = unrecorded(view, "read")
     if waiting or view.now < before.not_before:
         return replace(before, word=replace(before.word, waiting=waiting))
     if asked and view.record.highest < asked.number:
-        return before
+        return replace(before, word=replace(before.word, waiting=unrecorded(view, "written")))
     return _ask(before, view, rules)
 
 
@@ -146,7 +146,7 @@ def _ask(before: Lead, view: View, rules: Rules) -> Lead:
         restarts=spent if free else spent + 1,
         cause=cause.reason if before_it else "",
     )
-    waiting = replace(before.word, waiting="the gang's record on the volume is not written yet")
+    waiting = replace(before.word, waiting=unrecorded(view, "written"))
     unknown = recorded is not None and not _vouched(recorded, statuses)
     hold = view.now if unknown else before.hold
     return replace(before, asked=generation, tried=generation.number, hold=hold, word=waiting)

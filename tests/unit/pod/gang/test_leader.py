@@ -206,6 +206,30 @@ def test_a_pod_that_is_lost_soon_is_no_crash_loop() -> None:
     assert lead(before, view(READY[0], BORN_AGAIN, READY[2]), RULES).not_before == NOW
 
 
+def test_a_record_that_cannot_be_written_or_read_is_waited_for_with_its_trouble() -> None:
+    trouble = "/volume: Read-only file system; mount the volume for writing"
+    asked = lead(Lead(), view(), RULES)
+    assert asked.word.waiting == "the gang's record on the volume is not written yet"
+    after = lead(asked, view(record=Recorded(trouble=trouble)), RULES)
+    assert after.word.waiting == f"the gang's record on the volume is not written yet: {trouble}"
+    after = lead(Lead(), view(record=Recorded(known=False, trouble=trouble)), RULES)
+    assert after.word.waiting == f"the gang's record on the volume is not read yet: {trouble}"
+
+
+def test_a_volume_that_refuses_with_ever_another_reason_is_waited_for_no_longer() -> None:
+    after, now = lead(Lead(), view(), RULES), NOW
+    while not after.sealing and now < NOW + 2 * LIMITS.gather:
+        now += LIMITS.wait
+        record = Recorded(trouble=f"trouble {now % 2}" if now % 3 else "")
+        others = {each: replace(known, sent=now, wrote=now) for each, known in view().heard.items()}
+        after = lead(after, view(now=now, heard=others, record=record), RULES)
+    assert after.sealing
+    assert after.sealing.code == Code.JOIN
+    assert after.sealing.reason.startswith(
+        "nothing changed for 600 s: the gang's record on the volume is not written"
+    )
+
+
 def test_strangers_of_the_record_are_waited_for_until_they_must_know() -> None:
     strangers = gang(4, who(7), who(8), who(9))
     seen = view(record=Recorded(highest=4, latest=strangers))
