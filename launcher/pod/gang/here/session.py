@@ -171,11 +171,9 @@ def _remember(names: dict[str, None], name: str) -> None:
 
 
 def _as_wait(ask: Barrier | Get) -> Wait:
-    match ask:
-        case Barrier(name=name):
-            return Wait(name=name)
-        case Get(key=key, rank=rank):
-            return Wait(name=key, value=True, rank=rank)
+    if isinstance(ask, Get):
+        return Wait(name=ask.key, value=True, rank=ask.rank)
+    return Wait(name=ask.name)
 
 
 def _value_of(text: str) -> object:
