@@ -42,17 +42,18 @@ def deadlocked(trainers: Sequence[Status], word: LeaderMessage) -> str:
     """
     done = {rank for rank, status in enumerate(trainers) if status.trained == word.number}
     still = done | {rank for rank, status in enumerate(trainers) if status.waits}
-    while moving := {
-        rank for rank in still - done if any(_may_end(each, trainers, still, word) for each in trainers[rank].waits)
-    }:
+    # Of a thousand trainers most wait for the same.
+    waits = {wait for status in trainers for wait in status.waits}
+    awaited = {wait: _awaited(wait, trainers) for wait in waits}
+    while True:
+        may_end = {wait for wait, ranks in awaited.items() if _may_end(wait, ranks, still, word)}
+        moving = {rank for rank in still - done if not may_end.isdisjoint(trainers[rank].waits)}
+        if not moving:
+            break
         still -= moving
-    found = [
-        (other not in done, rank == other, rank, _sentence(rank, wait, other, trainers, done))
-        for rank in still - done
-        for wait in trainers[rank].waits
-        for other in still.intersection(_awaited(wait, trainers))
-    ]
-    return min(found, default=("",))[-1]
+    first = {wait: rank for rank in sorted(still - done, reverse=True) for wait in trainers[rank].waits}
+    found = [_why(rank, wait, still.intersection(awaited[wait]), trainers, done) for wait, rank in first.items()]
+    return min(found, default=(False, 0, ""))[-1]
 
 
 def weight(shared: Mapping[str, str]) -> int:
@@ -67,19 +68,25 @@ def _awaited(wait: Wait, trainers: Sequence[Status]) -> Sequence[int]:
     return [rank for rank, status in enumerate(trainers) if wait.name not in status.marks.at]
 
 
-def _may_end(wait: Wait, trainers: Sequence[Status], still: AbstractSet[int], word: LeaderMessage) -> bool:
-    awaited = _awaited(wait, trainers)
+def _may_end(wait: Wait, awaited: Sequence[int], still: AbstractSet[int], word: LeaderMessage) -> bool:
     if wait.value:
         return any(rank not in still or wait.name in word.shared.get(str(rank), {}) for rank in awaited)
     return wait.name in word.passed or still.isdisjoint(awaited)
 
 
-def _sentence(rank: int, wait: Wait, other: int, trainers: Sequence[Status], done: AbstractSet[int]) -> str:
-    waits = f"trainer {rank} waits {_for_what(wait)}"
+def _why(
+    rank: int,
+    wait: Wait,
+    absent: AbstractSet[int],
+    trainers: Sequence[Status],
+    done: AbstractSet[int],
+) -> tuple[bool, int, str]:
+    """Return why a trainer's wait cannot end, behind what sorts such sentences: who is done comes first."""
+    other = min(absent - {rank} or absent, key=lambda other: (other not in done, other))
+    why = f"trainer {other} {'is done' if other in done else f'waits {_for_what(trainers[other].waits[0])}'}"
     if other == rank:
-        return f"{waits}, and cannot share it while it waits"
-    why = "is done" if other in done else f"waits {_for_what(trainers[other].waits[0])}"
-    return f"{waits}, and trainer {other} {why}"
+        why = "cannot share it while it waits"
+    return other not in done, rank, f"trainer {rank} waits {_for_what(wait)}, and {why}"
 
 
 def _for_what(wait: Wait) -> str:
