@@ -35,6 +35,7 @@ TROUBLE = frozenset(
         "stdout_unfinished",
     }
 )
+LASTING = 5.0  # seconds
 BUGS = frozenset({"statuses_trouble"})
 
 
@@ -109,6 +110,30 @@ class TroubleTold:
         self._reasons.clear()
         self._tell(self._ends, **self._facts, **more)
         return True
+
+
+class WaitTold:
+    """Tells what is waited for: once for each change, and only what lasts; a start has many waits of a moment."""
+
+    def __init__(self, tell: Tell, *, lasting: float = LASTING) -> None:
+        self._tell = tell
+        self._lasting = lasting
+        self._reason = self._told = ""
+        self._since = 0.0
+
+    def look(self, reason: str, now: float) -> float | None:
+        """Take what is waited for now, or nothing; return when to look again."""
+        if reason != self._reason:
+            self._reason, self._since = reason, now
+        if not reason:
+            self._told = ""
+        if reason == self._told:
+            return None
+        if now < self._since + self._lasting:
+            return self._since + self._lasting
+        self._told = reason
+        self._tell("waiting_for_peers", reason=reason)
+        return None
 
 
 def _in_reading_order(_log: object, method: str, facts: MutableMapping[str, object]) -> dict[str, object]:

@@ -149,7 +149,8 @@ class Gang:
     def verdict(self, timeout: float = 30) -> tuple[int, str]:
         """Wait for the end of all; return the one code and the one message with which every launcher ended."""
         codes = set(self.codes(timeout))
-        told = {(each.message(), each.reason()) for each in self.places}
+        # A launcher that comes after a success says whose it is.
+        told = {(each.message(), each.reason().partition(", by the record of ")[0]) for each in self.places}
         assert len(codes) == len(told) == 1, f"not one verdict: {codes}, {told}"
         (code,), ((message, reason),) = codes, told
         assert message.startswith(reason) if code else not message

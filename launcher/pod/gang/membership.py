@@ -13,10 +13,11 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from launcher.pod import outcome
+from launcher.pod.gang.here.service import HereService
 from launcher.pod.gang.node import GangNode
 from launcher.pod.gang.protocol import lease
 from launcher.pod.gang.protocol.follower import MayRun, Orders
-from launcher.pod.gang.protocol.messages import Generation, Marks
+from launcher.pod.gang.protocol.messages import Generation
 from launcher.pod.gang.protocol.state import ChildrenState
 from launcher.pod.gang.status.metrics import Facts
 from launcher.pod.inbox import Inbox
@@ -137,7 +138,13 @@ class Membership:
             self._node.fail(state.failure)
         if state.told and not self._node.verdict:
             self._stop(first=self._end is None and state.failure is None)
-        self._member.report(children=state.left, serving=state.serving, trained=state.trained, checked=state.checked)
+        self._member.report(
+            children=state.left,
+            serving=state.serving,
+            trained=state.trained,
+            checked=state.checked,
+            waits=state.waits,
+        )
         orders = self._node.look()
         if self._end is None or (orders.kill and self._end.grace):
             self._end = self._ending(orders)
@@ -169,12 +176,17 @@ class Membership:
     @property
     def environment(self) -> Mapping[str, str]:
         """What a trainer needs to speak to its launcher."""
-        return self._node.here.environment()
+        return self.here.environment()
 
     @property
-    def marks(self) -> Marks:
-        """What the trainer here reported last, and where it waits."""
-        return self._node.here.marks
+    def here(self) -> HereService:
+        """What the trainer asks of its launcher."""
+        return self._node.here
+
+    @property
+    def patience_with_waits(self) -> float:
+        """For how long a trainer may do nothing but wait before the leader is told."""
+        return lease.patience_with_waits(self._member.rules.limits)
 
     @property
     def address(self) -> str:

@@ -23,7 +23,7 @@ from launcher.pod.gang.status.loop import Statuses
 from launcher.pod.gang.status.metrics import Facts
 from launcher.pod.gang.store.run_events import RunEvents
 from launcher.pod.gang.store.store import Store
-from launcher.pod.log import Tell
+from launcher.pod.log import Tell, WaitTold
 from launcher.pod.outcome import Outcome, SettingsError
 from launcher.pod.peers.roster import Roster
 from launcher.pod.programs.policy import soonest
@@ -67,7 +67,9 @@ class GangNode:
         self._run_events = RunEvents(self.store.put, job=settings.job)
         self._tell = tell
         self._strangers: set[tuple[str, str]] = set()
+        self._waits = WaitTold(tell)
         self._alone = settings.peers.source is PeersFrom.SELF  # no peer reads its status
+        self._keyed = bool(settings.job_uid)
         self._read = 0.0
 
     def start(self) -> None:
@@ -95,9 +97,27 @@ class GangNode:
         if member.word:
             self.here.hear(member.word)
         if orders.verdict and not self.verdict:
-            self.verdict, self.decided = orders.verdict, now
-            self._tell("verdict", code=orders.verdict.code, reason=orders.verdict.reason)
-        return replace(orders, until=soonest(orders.until, self._next_reading(now)))
+            self.verdict, self.decided = self._explained(orders.verdict), now
+            self._tell("verdict", code=self.verdict.code, reason=self.verdict.reason)
+        waits = self._waits.look(self._awaited(now), now)
+        return replace(orders, until=soonest(orders.until, self._next_reading(now), waits))
+
+    def _awaited(self, now: float) -> str:
+        """Return what the leader waits for while no trainer runs; nothing where it does not answer itself."""
+        member, word = self.member, self.member.word
+        if word is None or word.stage in (Stage.TRAINING, Stage.OVER):
+            return ""
+        leader = member.heard.get(member.order.addresses[0], Heard())
+        answers = member.leads or not lease.silent(leader, now, member.rules.limits)
+        return word.waiting if answers else ""
+
+    def _explained(self, verdict: Outcome) -> Outcome:
+        """Return a verdict; of a success without any part in it, say whose it is: no program was started here."""
+        status = self.member.status
+        if verdict.code or status.known or not status.key:
+            return verdict
+        remedy = "; a new run needs a LAUNCHER_JOB_UID of its own" if self._keyed else ""
+        return replace(verdict, reason=f"{verdict.reason}, by the record of {status.key}{remedy}")
 
     def _settled(self, now: float, heard: Mapping[str, Heard]) -> Orders:
         """Decide until nothing follows any more: what a leader says of itself may change its own word."""

@@ -36,7 +36,10 @@ def run(plan: Plan, settings: Settings, inbox: Inbox, story: Console, gang: Memb
     """Run the programs until nothing of them is left, and return why they ended."""
     outputs = wiring.outputs_of(plan, settings, story.out, story.tell, heading)
     stall = StallWatch(
-        timeout=settings.timing.stall, written=lambda name: outputs[name].pump.total, marks=lambda: gang.marks
+        timeout=settings.timing.stall,
+        patience=gang.patience_with_waits,
+        written=lambda name: outputs[name].pump.total,
+        here=gang.here,
     )
     programs = Programs(plan=plan, outputs=outputs, stall=stall, inbox=inbox, gang=gang, story=story)
     planned = [Child(name=program.name, role=program.role) for program in plan.programs]
@@ -136,4 +139,5 @@ class Programs:
             and policy.trained(children),
             failure=failure,
             told=told,
+            waits=self.stall.waits,
         )

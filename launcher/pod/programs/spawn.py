@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from launcher.pod.outcome import StartError
 from launcher.pod.programs import die_with_parent
+from launcher.pod.settings.masking import hidden
 
 PR_SET_CHILD_SUBREAPER = 36
 # Python ignores these from its start on; a child must find them as the launcher did.
@@ -37,7 +38,7 @@ def spawn(
     since the tie to the parent is one to the parent's thread.
     """
     if not argv[0]:
-        raise StartError(_why(argv[0], errno.ENOENT, env))
+        raise StartError(_why(argv[0], errno.ENOENT))
     actions = [(os.POSIX_SPAWN_DUP2, ours, theirs) for theirs, ours in (files or {}).items()]
     place = {"setsid": True} if own_session else {"setpgroup": 0}
     env = die_with_parent.without_coercion(env)
@@ -53,13 +54,13 @@ def spawn(
         report = -1
         error = os.read(told, 16)
     except OSError as failure:
-        raise StartError(_why(argv[0], failure.errno or 0, env)) from failure
+        raise StartError(_why(argv[0], failure.errno or 0)) from failure
     finally:
         os.close(told)
         if report >= 0:
             os.close(report)
     if error:
-        raise StartError(_why(argv[0], int(error), env))
+        raise StartError(_why(argv[0], int(error)))
     return pid
 
 
@@ -67,8 +68,8 @@ def _tied(report: int, argv: Sequence[str]) -> list[str]:
     return [sys.executable, "-I", "-S", die_with_parent.__file__, str(os.getpid()), str(report), *argv]
 
 
-def _why(program: str, number: int, env: Mapping[str, str]) -> str:
-    reason = os.strerror(number)
+def _why(program: str, number: int) -> str:
+    reason, shown = os.strerror(number), hidden(program)
     if "/" in program:
-        return f"cannot start {program!r}: {reason}; is it in the image, executable, and built for this machine?"
-    return f"cannot start {program!r}: {reason} on PATH={env.get('PATH', '')}; is it in the image?"
+        return f"cannot start {shown!r}: {reason}; is it in the image, executable, and built for this machine?"
+    return f"cannot start {shown!r}: {reason} on PATH; is it in the image?"

@@ -1,5 +1,8 @@
 """Watches the trainers for one that stands still, and ends it so that it tells where: a hang is a failure too.
 
+One that does nothing but wait for others does not stand still: what it waits for goes to the leader, who knows
+whether that can come.
+
 A trainer's helper may work while the trainer waits for it, and may have left its session: its whole family counts, as
 /proc shows it.
 
@@ -17,9 +20,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from launcher.pod.gang.protocol.messages import Marks
+from launcher.pod.gang.here.service import HereService
+from launcher.pod.gang.protocol.messages import Wait
 from launcher.pod.programs import stall_rule
-from launcher.pod.programs.policy import Child
+from launcher.pod.programs.policy import Child, soonest
 from launcher.pod.programs.stall_rule import Sample, StallState
 from launcher.pod.settings.nouns import Role
 
@@ -33,12 +37,18 @@ INTERPRETERS = ("python", "pypy")
 
 @dataclass(slots=True, kw_only=True)
 class StallWatch:
-    """What is known of each trainer's signs of life; without a time-out none is watched."""
+    """What is known of each trainer's signs of life; without a time-out only those are watched that wait.
+
+    `waits` is what the trainer has done nothing but wait for, and without a timeout, for `patience` seconds.
+    """
 
     timeout: float | None
+    patience: float
     written: Callable[[str], int]
-    marks: Callable[[], Marks]
+    here: HereService
     reasons: dict[str, str] = field(default_factory=dict)
+    waits: tuple[Wait, ...] = ()
+    _waiting: dict[int, StallState] = field(default_factory=dict)
     _seen: dict[int, StallState] = field(default_factory=dict)
     _dumped: dict[int, float] = field(default_factory=dict)
 
@@ -51,7 +61,8 @@ class StallWatch:
         """Look at those that it is time to look at, and return when to look next."""
         trainers = [each for each in children if each.role is Role.TRAINER and each.running and each.told is None]
         dues = [self._one(child, self.timeout, now) for child in trainers] if self.timeout else []
-        return min(dues, default=None)
+        self.waits = ()
+        return soonest(*dues, *(self._wait(child, now) for child in trainers))
 
     def judged(self, child: Child) -> Child:
         """Return what a child's end counts as: a shell above one that stood still may make a 0 of its abort."""
@@ -77,13 +88,26 @@ class StallWatch:
             return now + WRITING
         return stall_rule.stall_due(state, timeout)
 
+    def _wait(self, child: Child, now: float) -> float | None:
+        """Look whether one does nothing but wait; between two looks at its CPU waits may come and go."""
+        waits = self.here.waits
+        if not waits:
+            return None
+        state = self._waiting.get(child.pid)
+        if state is None or now >= stall_rule.stall_due(state, self.patience):
+            sample = replace(self._sample(child), waiting=False, waits=waits)
+            state = stall_rule.observe(state, sample, now, self.patience) if state else stall_rule.begin(sample, now)
+            self._waiting[child.pid] = state
+        if state.alive.waits == waits and stall_rule.stalled(state, self.patience):
+            self.waits = waits
+        return stall_rule.stall_due(state, self.patience)
+
     def _sample(self, child: Child) -> Sample:
-        marks = self.marks()
         return Sample(
             output=self.written(child.name),
             cpu=cpu_seconds(child.pid),
-            progress=tuple(sorted(marks.progress.items())),
-            waiting=bool(marks.at),
+            progress=tuple(sorted(self.here.progress.items())),
+            waiting=self.here.waiting,
         )
 
 

@@ -15,12 +15,16 @@ SHORTEST, _LONGEST = 0.05, 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """What is seen of a trainer: bytes of output, CPU seconds, what it reported, whether it waits at a barrier."""
+    """What is seen of a trainer: bytes of output, CPU seconds, what it reported, whether it waits for others.
+
+    `waits` is what it waits for, where that is watched: then it is a change of them that is a sign of life.
+    """
 
     output: int
     cpu: float
     progress: object = None
     waiting: bool = False
+    waits: object = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +72,7 @@ def _moved(alive: Sample, sample: Sample, still: float) -> bool:
         sample.waiting
         or sample.output != alive.output
         or sample.progress != alive.progress
+        or sample.waits != alive.waits
         or used < 0
         or (used > 0 and used >= _IDLE * still)
     )

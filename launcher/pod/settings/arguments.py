@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from launcher.pod.settings.masking import hidden
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flags:
@@ -41,11 +43,11 @@ def parse_arguments(arguments: Sequence[str], problems: list[str]) -> tuple[Flag
             name, given, value = word[2:].partition("=")
             pairs.append((name, value if given else None))
             if not name:
-                problems.append(f"argument {word!r}: expected --name=value")
+                problems.append("argument '--=...': expected --name=value")
         elif pairs and pairs[-1][1] is None:
             pairs[-1] = (pairs[-1][0], word)
         else:
             # After a flag the word is not shown: it may be the end of a secret with a blank in it.
-            stray = f"a word after --{pairs[-1][0]}" if pairs else f"{word!r}"
+            stray = f"a word after --{pairs[-1][0]}" if pairs else f"{hidden(word)!r}"
             problems.append(f"argument {stray}: expected --name=value, --name value, or `--` before a command")
     return Flags(pairs=tuple(pairs)), command

@@ -1,4 +1,4 @@
-"""Hides the values of flags that are named like a secret, wherever a command line or a value is shown.
+"""Hides what is named like a secret, and passwords in addresses, wherever a command line or a value is shown.
 
 No I/O here.
 """
@@ -8,23 +8,31 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+_KIND = "(?:passw|pwd|token|secret|credential|(?:api|access|private)[-_]?key)"
 # Bounded on both sides of the name, or a long word would take time with the square of its length.
-SECRET = re.compile(
-    r"((?<![-\w])--?[^=\s]{0,64}?(?:passw|pwd|token|secret|credential|(?:api|access|private)[-_]?key)[^=\s]{0,64}[=\s]).*",
-    re.IGNORECASE | re.DOTALL,
-)
+_FLAG = rf"--?[^=\s]{{0,64}}?{_KIND}[^=\s]{{0,64}}[=\s]"
+_NAME = rf"[\w.-]{{0,64}}?{_KIND}[\w.-]{{0,64}}[\"']?[=:]"
+SECRET = re.compile(rf"((?<![-\w])(?:{_FLAG}|{_NAME})).*", re.IGNORECASE | re.DOTALL)
+_USER = re.compile(r"://[^\s/:@]{0,256}:")
 
 
 def hidden(text: str) -> str:
-    """Return a text with what follows the first secret's name hidden, to its end."""
-    return SECRET.sub(r"\1***", text)
+    """Return a text with what follows the first secret's name hidden, to its end, and each password in an address."""
+    return SECRET.sub(r"\1***", re.sub(r"\S+", lambda found: _without_password(found[0]), text))
 
 
 def masked(argv: Sequence[str]) -> list[str]:
-    """Return a command line with the values of flags named like a secret hidden, to the end of their words."""
+    """Return a command line with all that is secret hidden, to the end of its word, and the word after a flag."""
     shown = []
     hide = False
     for word in argv:
         shown.append("***" if hide else hidden(word))
-        hide = "=" not in word and SECRET.fullmatch(word + "=") is not None
+        hide = word.startswith("-") and "=" not in word and SECRET.fullmatch(word + "=") is not None
     return shown
+
+
+def _without_password(word: str) -> str:
+    """Return scheme://user:***@host; a password may have any letters in it, `@` among them."""
+    before, at, after = word.rpartition("@")
+    user = _USER.search(before)
+    return f"{before[: user.end()]}***@{after}" if at and user else word

@@ -174,7 +174,9 @@ class Reader:
             ):
                 continue
             near = difflib.get_close_matches(name, names, n=1)
-            self.problem(name, value, f"{near[0]}?" if near else "one of " + ", ".join(sorted(names)))
+            expected = f"{near[0]}?" if near else "one of " + ", ".join(sorted(names))
+            # Its value is not shown: it is not for this launcher, and may be a secret.
+            self.problems.append(f"{name} is not a variable of the launcher: expected {expected}")
 
     def forget_all_but(self, prefix: str) -> None:
         """Drop the problems of variables that do not concern what is asked for."""

@@ -127,6 +127,33 @@ def test_the_value_of_a_flag_named_like_a_secret_is_never_shown(name: str, dashe
     assert masked(["sh", "-c", f"run --lr=1 {flag}='hush\nhush'"]) == ["sh", "-c", f"run --lr=1 {flag}=***"]
 
 
+@pytest.mark.parametrize("name", ["AWS_SECRET_ACCESS_KEY", *(name.replace("-", "_").upper() for name in NAMES)])
+def test_the_value_of_a_word_named_like_a_secret_is_never_shown(name: str) -> None:
+    assert masked(["env", f"{name}=hush", "sh"]) == ["env", f"{name}=***", "sh"]
+    assert masked(["sh", "-c", f"export {name}='hush hush'; run"]) == ["sh", "-c", f"export {name}=***"]
+    assert masked(["run", f'{{"{name}": "hush"}}', "last"]) == ["run", f'{{"{name}":***', "last"]
+    assert masked(["run", f"--env={name}=hush"]) == ["run", f"--env={name}=***"]
+
+
+@pytest.mark.parametrize(
+    ("word", "shown"),
+    [
+        ("postgres://u:hush@db/x", "postgres://u:***@db/x"),
+        ("redis://:hush@db", "redis://:***@db"),
+        ("--to=s3+http://me:hu@sh/h@host:90/b", "--to=s3+http://me:***@host:90/b"),
+        ("load a://u:hush@h and b://v:hush@i", "load a://u:***@h and b://v:***@i"),
+        ("jdbc:mysql://h/db?user=u&password=hush", "jdbc:mysql://h/db?user=u&password=***"),
+    ],
+)
+def test_a_password_in_an_address_is_never_shown(word: str, shown: str) -> None:
+    assert masked(["run", word, "last"]) == ["run", shown, "last"]
+
+
+def test_a_command_named_like_a_secret_hides_nothing_after_it() -> None:
+    argv = ["get-token", "me", "ssh://git@host/x", "http://host:80/path", "mail@host"]
+    assert masked(argv) == argv
+
+
 def test_everything_else_is_shown_as_it_is() -> None:
     argv = ["python", "train.py", "--lr=0.1", "--config=./a=b.py", "-x", "", "a b", "pass"]
     assert masked(argv) == argv
@@ -154,5 +181,5 @@ def test_a_secret_is_hidden_whatever_stands_around_it(
 
 def test_a_long_word_is_looked_through_in_no_time() -> None:
     """With the square of its length it would be half a minute, and TERM would wait for it."""
-    long = "--conf=" + "A-b_" * 50_000
-    assert masked([long, "-" * 20_000, "x" + "--a" * 20_000]) == [long, "-" * 20_000, "x" + "--a" * 20_000]
+    argv = ["--conf=" + "A-b_" * 50_000, "-" * 20_000, "x" + "--a" * 20_000, "a.://b:" * 20_000, "pwd " * 20_000]
+    assert masked(argv) == argv

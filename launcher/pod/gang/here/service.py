@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from launcher.pod.gang.here.requests import Answer, Ask
 from launcher.pod.gang.here.session import HereSession
 from launcher.pod.gang.here.socket import HELLO, Caller, HereSocket
-from launcher.pod.gang.protocol.messages import LeaderMessage, Marks
+from launcher.pod.gang.protocol.messages import LeaderMessage, Marks, Wait
 
 _VARIABLE = "LAUNCHER_HERE"
 
@@ -58,6 +58,18 @@ class HereService:
         """Where the trainer waits, what it shares and reports."""
         with self._lock:
             return self._session.marks
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a program of the trainer waits for others."""
+        with self._lock:
+            return bool(self._session.waiting)
+
+    @property
+    def waits(self) -> tuple[Wait, ...]:
+        """What they wait for without a timeout."""
+        with self._lock:
+            return self._session.waits
 
     @property
     def progress(self) -> Mapping[str, float | str]:

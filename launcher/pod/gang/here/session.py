@@ -12,9 +12,10 @@ from typing import Generic, TypeVar
 
 from launcher.pod.gang.here.requests import MOST_FACTS, OK, Answer, Ask, Barrier, Get, Report, Share
 from launcher.pod.gang.protocol.barriers import SHARED_BY_ALL, SHARED_BY_ONE, weight
-from launcher.pod.gang.protocol.messages import LeaderMessage, Marks
+from launcher.pod.gang.protocol.messages import LeaderMessage, Marks, Wait
 
 STANDING = 64
+NAMES_KEPT = 1000
 ONCE = "barrier {!r} was passed already in this generation: give each its own name, as f'pass-{{n}}'"
 TWICE = "barrier {!r} is waited at already by another thread or process of this trainer: only one can"
 _MANY = f"barrier {{!r}}: this trainer stands at {STANDING} barriers already"
@@ -30,7 +31,8 @@ class HereSession(Generic[_Caller]):
     """One generation of one trainer: where it waits, what it shared, and which callers wait for what.
 
     A barrier's name is in `arrived` until the leader's message has it, then in `passed` until a caller was told so,
-    then in `told`. An arrival stays after its caller's timeout: other trainers may have passed because of it.
+    then in `told`. An arrival stays after its caller's timeout: other trainers may have passed because of it. Of
+    the names that are over the last ones are known, for a training may have any number of them.
     """
 
     number: int = 0
@@ -39,8 +41,8 @@ class HereSession(Generic[_Caller]):
     over: str = "no generation has begun"
     word: LeaderMessage = field(default_factory=LeaderMessage)
     arrived: set[str] = field(default_factory=set)
-    passed: set[str] = field(default_factory=set)
-    told: set[str] = field(default_factory=set)
+    passed: dict[str, None] = field(default_factory=dict)
+    told: dict[str, None] = field(default_factory=dict)
     shared: dict[str, str] = field(default_factory=dict)
     progress: dict[str, float | str] = field(default_factory=dict)
     waiting: dict[_Caller, Barrier | Get] = field(default_factory=dict)
@@ -51,9 +53,14 @@ class HereSession(Generic[_Caller]):
         return Marks(at=tuple(sorted(self.arrived)), shared=dict(self.shared), progress=dict(self.progress))
 
     @property
+    def waits(self) -> tuple[Wait, ...]:
+        """What is waited for without a timeout: a wait that has one ends by itself."""
+        return tuple(_as_wait(ask) for ask in self.waiting.values() if ask.timeout is None)
+
+    @property
     def decisive(self) -> object:
-        """What can change the gang's decisions: where the trainer waits, what it shares, its pass; not its steps."""
-        return frozenset(self.arrived), self.shared, self.progress.get("pass")
+        """What can change the gang's decisions: what is waited for and shared, the pass; not its steps."""
+        return frozenset(self.arrived), self.waits, self.shared, self.progress.get("pass")
 
     def ask(self, caller: _Caller, ask: Ask) -> dict[_Caller, Answer]:
         """Take a question; return the answers that can be given now."""
@@ -109,7 +116,8 @@ class HereSession(Generic[_Caller]):
     def _settle(self) -> dict[_Caller, Answer]:
         passed = self.arrived.intersection(self.word.passed)
         self.arrived -= passed
-        self.passed |= passed
+        for name in passed:
+            _remember(self.passed, name)
         found = ((caller, self._answer(ask)) for caller, ask in self.waiting.items())
         answers = {caller: answer for caller, answer in found if answer is not None}
         for caller in answers:
@@ -122,8 +130,8 @@ class HereSession(Generic[_Caller]):
             return None if text is None else {"ok": _value_of(text)}
         if ask.name not in self.passed:
             return None
-        self.passed.discard(ask.name)
-        self.told.add(ask.name)
+        del self.passed[ask.name]
+        _remember(self.told, ask.name)
         return OK
 
     def _value(self, ask: Get) -> str | None:
@@ -153,6 +161,19 @@ class HereSession(Generic[_Caller]):
                     return MUCH.format(key, own)
                 return _FULL.format(key, all_of_them) if all_of_them > SHARED_BY_ALL else ""
         return ""
+
+
+def _remember(names: dict[str, None], name: str) -> None:
+    """Add a name; the first of too many is forgotten."""
+    names[name] = None
+    if len(names) > NAMES_KEPT:
+        del names[next(iter(names))]
+
+
+def _as_wait(ask: Barrier | Get) -> Wait:
+    if isinstance(ask, Get):
+        return Wait(name=ask.key, value=True, rank=ask.rank)
+    return Wait(name=ask.name)
 
 
 def _value_of(text: str) -> object:

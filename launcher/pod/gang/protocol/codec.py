@@ -16,13 +16,14 @@ from enum import StrEnum
 from functools import cache
 from typing import TypeVar, cast
 
-from launcher.pod.gang.protocol.messages import Generation, Status
+from launcher.pod.gang.protocol.messages import Failure, Generation, Status
 from launcher.pod.outcome import Outcome
 
 VERSION = 2  # of a status; 1 was that of 0.1.0
 RECORD_VERSION = 1
 MESSAGE_LIMIT = 1 << 20
 GREATEST = (1 << 63) - 1
+MOST_CODE = 255
 
 _Noun = TypeVar("_Noun")
 
@@ -121,7 +122,17 @@ def _noun(kind: type[_Noun], found: object, where: str) -> _Noun:
         if name not in values:
             raise Malformed(f"{where}.{name} is missing")
         given[name] = _value(hint, values[name], f"{where}.{name}")
-    return kind(**given)
+    made = kind(**given)
+    if isinstance(made, Outcome):
+        _check_code(made, where)
+    return made
+
+
+def _check_code(outcome: Outcome, where: str) -> None:
+    """Refuse what no process can exit with: the kernel keeps eight bits of it, and 256 would be a success."""
+    least = 1 if isinstance(outcome, Failure) else 0
+    if not least <= outcome.code <= MOST_CODE:
+        raise Malformed(f"{where}.code: expected {least} to {MOST_CODE}")
 
 
 def _value(hint: object, found: object, where: str) -> object:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from launcher.contract import NO_RESTART, Code
-from launcher.pod.gang.protocol.barriers import gathered
+from launcher.pod.gang.protocol.barriers import deadlocked, gathered
 from launcher.pod.gang.protocol.leader_state import (
     SEALING,
     Lead,
@@ -26,7 +26,7 @@ from launcher.pod.gang.protocol.leader_state import (
 )
 from launcher.pod.gang.protocol.lease import alive_until, lost_at, strangers_until
 from launcher.pod.gang.protocol.messages import Failure, Generation, LeaderMessage, Stage, Status
-from launcher.pod.gang.protocol.reasons import deserted, lacking, told, unequal, unmet
+from launcher.pod.gang.protocol.reasons import deserted, lacking, told, unequal, unmet, unrecorded
 from launcher.pod.gang.protocol.state import Rules, View
 from launcher.pod.outcome import Outcome
 from launcher.pod.settings.nouns import Role
@@ -38,7 +38,7 @@ TRANSITIONS = {
     (Stage.READYING, Stage.GATHERING): "a member is lost, told to stop, or started again",
     (Stage.SERVING, Stage.TRAINING): "every pserver accepts connections",
     (Stage.SERVING, Stage.GATHERING): "a pserver failed, or a member is lost",
-    (Stage.TRAINING, Stage.GATHERING): "a child failed, or a member is lost",
+    (Stage.TRAINING, Stage.GATHERING): "a child failed, a member is lost, or a wait cannot end",
     (Stage.TRAINING, Stage.CHECKING): "every trainer is done",
     (Stage.CHECKING, Stage.GATHERING): "a pserver is found dead or stopped, or its pod is lost",
     (Stage.CHECKING, Stage.OVER): "every pserver was looked at and is well, and the verdict is sealed",
@@ -66,7 +66,7 @@ def lead(before: Lead, view: View, rules: Rules) -> Lead:
     elif cause := _trouble(before.word, view, rules):
         after = _end(before, cause, view, rules)
     else:
-        after = _advance(before, view)
+        after = _advance(before, view, rules)
     return end_if_overdue(before, after, view, rules)
 
 
@@ -109,11 +109,11 @@ def _gather(before: Lead, view: View, rules: Rules) -> Lead:
     if fatal := failure_of(view, None) or unequal(view):
         return seal(before, fatal, view)
     if not (waiting or view.record.known):
-        waiting = "the gang's record on the volume is not read yet"
+        waiting = unrecorded(view, "read")
     if waiting or view.now < before.not_before:
         return replace(before, word=replace(before.word, waiting=waiting))
     if asked and view.record.highest < asked.number:
-        return before
+        return replace(before, word=replace(before.word, waiting=unrecorded(view, "written")))
     return _ask(before, view, rules)
 
 
@@ -127,10 +127,12 @@ def _ask(before: Lead, view: View, rules: Rules) -> Lead:
     statuses = statuses_of(view)
     recorded = view.record.latest
     last = max((each for each in (before.word.generation, recorded) if each), key=number_of, default=None)
-    lost = f"{view.name(last.members[0].address)}, the leader, was lost" if last else "the leader was lost"
+    leader = last.members[0].address if last else ""
+    lost = f"{view.name(leader)}, the leader, was lost" if leader else "the leader was lost"
     newest = max(number_of(last), *(status.known for status in statuses))
     stopped = newest > 0 and newest in (view.record.stopped, *(status.stopped for status in statuses))
-    cause = before.word.cause or Failure(generation=number_of(last), code=Code.GANG, reason=lost, told=stopped)
+    found = Failure(generation=number_of(last), code=Code.GANG, reason=lost, address=leader, told=stopped)
+    cause = before.word.cause or found
     # The record may have been read before the last generation was in it, or there is none: the members know, too.
     before_it = [status.restarts for status in statuses if status.known] + ([last.restarts] if last else [])
     spent, free = max(before_it, default=0), cause.told or not before_it
@@ -144,7 +146,7 @@ def _ask(before: Lead, view: View, rules: Rules) -> Lead:
         restarts=spent if free else spent + 1,
         cause=cause.reason if before_it else "",
     )
-    waiting = replace(before.word, waiting="the gang's record on the volume is not written yet")
+    waiting = replace(before.word, waiting=unrecorded(view, "written"))
     unknown = recorded is not None and not _vouched(recorded, statuses)
     hold = view.now if unknown else before.hold
     return replace(before, asked=generation, tried=generation.number, hold=hold, word=waiting)
@@ -181,20 +183,24 @@ def _end(before: Lead, cause: Failure, view: View, rules: Rules) -> Lead:
     if cause.code in NO_RESTART or (none_left and not cause.told):
         return seal(before, cause, view, spent=generation.restarts if generation else 0)
     lived = view.now - before.begun if before.begun is not None else 0.0
-    quick = before.quick + 1 if cause.code != Code.GANG and lived < _SOON else 0
+    of_a_program = cause == failure_of(view, generation)  # not by its code: a program may exit with any
+    quick = before.quick + 1 if of_a_program and lived < _SOON else 0
     pause = min(2.0 ** (quick - 2), SLOWEST) if quick > 1 else 0.0
     word = LeaderMessage(generation=generation, cause=cause)
     return replace(before, word=word, quick=quick, not_before=view.now + pause)
 
 
-def _advance(before: Lead, view: View) -> Lead:
+def _advance(before: Lead, view: View, rules: Rules) -> Lead:
     """Go on to the next stage when every member has come to the end of this one."""
     word, statuses = before.word, statuses_of(view)
     waiting = next((why for address in view.order if (why := lacking(address, word, view))), "")
     if word.stage is Stage.TRAINING:
-        trainers = [status.marks for status in statuses if status.who.role is not Role.PSERVER]
-        passed, shared = gathered(trainers, word)
+        trainers = [status for status in statuses if status.who.role is not Role.PSERVER]
+        passed, shared = gathered([status.marks for status in trainers], word)
         word = replace(word, passed=passed, shared=shared)
+        if len(statuses) == len(view.order) and (why := deadlocked(trainers, word)):
+            cause = Failure(generation=word.number, code=Code.GANG, reason=why)
+            return _end(replace(before, word=word), cause, view, rules)
     if waiting or view.now < before.hold:
         return replace(before, word=replace(word, waiting=waiting))
     if word.stage is Stage.READYING:

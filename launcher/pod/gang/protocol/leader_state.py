@@ -119,7 +119,9 @@ def end_if_overdue(before: Lead, after: Lead, view: View, rules: Rules) -> Lead:
     """End what has not changed for too long; a training may take its time."""
     if after.sealing or after.word.verdict:
         return after
-    seen = (after.word.stage, after.word.waiting, *map(_visible, statuses_of(view)))
+    # A volume that refuses with ever another reason has not changed.
+    waiting = after.word.waiting.removesuffix(f": {view.record.trouble}")
+    seen = (after.word.stage, waiting, *map(_visible, statuses_of(view)))
     if seen != before.seen:
         return replace(after, seen=seen, since=view.now)
     most = patience(after.word, rules)

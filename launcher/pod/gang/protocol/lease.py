@@ -44,6 +44,11 @@ def reading_pace(limits: Limits) -> float:
     return limits.lease / 3
 
 
+def patience_with_waits(limits: Limits) -> float:
+    """Return for how long a trainer may do nothing but wait before its leader is told."""
+    return limits.lease
+
+
 def alive_until(sent: float, limits: Limits) -> float:
     """Return until when children may run on an answer to the poll that was sent then."""
     return sent + limits.lease

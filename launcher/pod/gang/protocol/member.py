@@ -14,7 +14,7 @@ from launcher.pod.gang.protocol.follower import MayRun, Orders, ended, follow
 from launcher.pod.gang.protocol.leader import due_again, lead
 from launcher.pod.gang.protocol.leader_state import Lead
 from launcher.pod.gang.protocol.lease import Fence
-from launcher.pod.gang.protocol.messages import Failure, Generation, LeaderMessage, Marks, Phase, Status, Who
+from launcher.pod.gang.protocol.messages import Failure, Generation, LeaderMessage, Marks, Phase, Status, Wait, Who
 from launcher.pod.gang.protocol.state import Heard, Recorded, Rules, View
 from launcher.pod.gang.protocol.trust import believed
 from launcher.pod.outcome import Outcome
@@ -152,8 +152,16 @@ class Member:
         stopped = (self.status.ready if first else 0) or self.status.stopped
         self.status = replace(self.status, stopping=True, stopped=stopped)
 
-    def report(self, *, children: bool, serving: bool, trained: bool, checked: bool = False) -> None:
-        """Say how far the children of this generation are."""
+    def report(
+        self,
+        *,
+        children: bool,
+        serving: bool,
+        trained: bool,
+        checked: bool = False,
+        waits: tuple[Wait, ...] = (),
+    ) -> None:
+        """Say how far the children of this generation are, and what the trainer does nothing but wait for."""
         number = self.status.ready
         self.status = replace(
             self.status,
@@ -161,6 +169,7 @@ class Member:
             serving=number if serving else 0,
             trained=number if trained else 0,
             checked=number if checked else 0,
+            waits=waits,
         )
 
     def rest(self) -> None:

@@ -110,6 +110,15 @@ class Marks:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """What a trainer waits for without a timeout: all at a barrier, or the value of one rank, or of any."""
+
+    name: str
+    value: bool = False  # the key of a value, not a barrier
+    rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
     """What a launcher says of itself. Numbers name generations; 0 is none."""
 
@@ -140,4 +149,5 @@ class Status:
     looked_at: int = 0  # files, before the first of them is staged
     at_pass: int | None = None  # of its trainer's progress: a new pass is news, a step is not
     marks: Marks = field(default_factory=Marks)
+    waits: tuple[Wait, ...] = ()  # its trainer has done nothing else for a lease
     word: LeaderMessage | None = None  # the leader's alone

@@ -70,6 +70,12 @@ def told(who: Who, view: View) -> bool:
     return status is not None and status.who.boot == who.boot and status.stopping
 
 
+def unrecorded(view: View, what: str) -> str:
+    """Return that the record is not read or written yet, with the trouble that it has."""
+    trouble = view.record.trouble
+    return f"the gang's record on the volume is not {what} yet{f': {trouble}' if trouble else ''}"
+
+
 def deserted(who: Who, word: LeaderMessage, view: View, rules: Rules) -> str:
     """Return why a member is lost to a generation under way, or nothing; one that was checked is not needed again."""
     heard, name, limits = view.of(who.address), view.name(who.address), rules.limits

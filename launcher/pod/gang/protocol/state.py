@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from launcher.pod.gang.protocol.messages import Generation, Status
+from launcher.pod.gang.protocol.messages import Generation, Status, Wait
 from launcher.pod.outcome import Outcome
 
 
@@ -17,6 +17,7 @@ class ChildrenState:
     """How a pod's children are: whether any is left, its pserver serves, its trainer is done; what went wrong.
 
     `checked` says that its pserver was looked at after every trainer was done, and was found well.
+    `waits` is what the trainer has done nothing but wait for, for as long as a lease.
     """
 
     left: bool
@@ -25,6 +26,7 @@ class ChildrenState:
     checked: bool = False
     failure: Outcome | None = None
     told: bool = False
+    waits: tuple[Wait, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

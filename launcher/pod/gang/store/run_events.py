@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from launcher.contract import Code
 from launcher.pod.gang.protocol.member import Member
-from launcher.pod.gang.protocol.messages import Generation, Phase, Stage, Status
+from launcher.pod.gang.protocol.messages import Failure, Generation, Phase, Stage, Status
 from launcher.pod.gang.protocol.state import Heard
 from launcher.pod.outcome import Outcome
 from launcher.pod.settings.nouns import Role
@@ -43,7 +43,7 @@ class RunEvents:
             self._begins(generation, statuses)
         if generation and word.cause and self._caused != word.cause.generation:
             self._caused = word.cause.generation
-            self._ends(member)
+            self._ends(word.cause, told=word.cause in [status.failure for status in statuses])
         patient = word.stage is Stage.TRAINING
         for status in statuses:
             self._one(status)
@@ -68,11 +68,9 @@ class RunEvents:
             cause=generation.cause,
         )
 
-    def _ends(self, member: Member) -> None:
-        cause = member.lead.word.cause
-        if cause is None:
-            return
-        kind = "lost" if cause.code == Code.GANG else "failure"
+    def _ends(self, cause: Failure, *, told: bool) -> None:
+        """Note why a generation ended: a pod is lost where that is its leader's finding, and not what it told."""
+        kind = "lost" if cause.code == Code.GANG and cause.address and not told else "failure"
         facts = {"generation": cause.generation, "code": int(cause.code), "reason": cause.reason}
         self._put(kind, address=cause.address, **facts)
 

@@ -12,7 +12,7 @@ import pytest
 from tests.support.gangs import Fault, gang
 from tests.support.launchers import STATUS_PORT
 from tests.support.outcomes import is_done, restarts
-from tests.support.pods import JOB, pod
+from tests.support.pods import JOB, UID, pod
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -48,6 +48,17 @@ def test_a_launcher_that_comes_after_the_verdict_ends_with_it_at_once(tmp_path: 
         late = g.again(1)
         is_done(g)
         assert not late.begun()
+        assert late.reason().startswith(f"every trainer is done, by the record of {UID}; a new run needs a LAUNCHER_")
+
+
+def test_a_second_run_with_the_key_of_the_first_says_why_nothing_was_started(tmp_path: Path) -> None:
+    """A constant LAUNCHER_JOB_UID on compose."""
+    for _ in range(2):
+        with gang(2, tmp_path) as g:
+            assert g.verdict()[0] == 0
+            told = {each.reason() for each in g.places}
+    why = f"by the record of {UID}; a new run needs a LAUNCHER_JOB_UID of its own"
+    assert told == {f"every trainer is done, {why}"}
 
 
 @pytest.mark.parametrize("without", ["key", "record"])

@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.gangs import Fault, gang
 from tests.support.launchers import Launcher
+from tests.support.mounts import mounted
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -56,3 +57,31 @@ def test_a_pod_that_is_missed_again_before_the_first_start_is_waited_for_until_t
         assert code == 75
         assert "did not come together (LAUNCHER_JOIN_TIMEOUT): " in g.launcher(0).message()
         assert told(g.launcher(0)) in g.launcher(0).message()
+
+
+def test_every_pod_tells_once_whom_the_gang_waits_for(tmp_path: Path) -> None:
+    with gang(3, tmp_path, start=False, env={"LAUNCHER_PEER_TIMEOUT": "15"}) as g:
+        g.start(0)
+        g.start(2)
+        why = f"node 1 ({g.address(1)}) has not answered yet"
+        g.wait(lambda: all(each.events("waiting_for_peers") for each in g.all))
+        assert [told(each) for each in g.all] == [why, why]
+        g.start(1)
+        assert g.verdict()[0] == 0
+        for each in g.all[:2]:
+            assert [event["reason"] for event in each.events("waiting_for_peers")].count(why) == 1
+
+
+def test_a_volume_that_refuses_the_record_is_told_by_every_pod_and_in_the_verdict(tmp_path: Path) -> None:
+    (tmp_path / "volume").mkdir()
+    with (
+        mounted("tmpfs", "none", tmp_path / "volume", "ro"),
+        gang(2, tmp_path, env={"LAUNCHER_JOIN_TIMEOUT": "9"}) as g,
+    ):
+        code, message = g.verdict()
+        assert code == 75
+        why = "the gang's record on the volume is not written yet: "
+        assert message.startswith(f"nothing changed for 9 s: {why}{g.volume}")
+        assert ": Read-only file system; mount the volume for writing, or set LAUNCHER_RECORD=none" in message
+        for each in g.all:
+            assert told(each).startswith(f"{why}{g.volume}")

@@ -156,7 +156,7 @@ def test_closed_standard_files_stay_closed(lives: Lives, process_one: bool) -> N
 @pytest.mark.parametrize(
     ("what", "words"),
     [
-        ("no-such-program", "No such file or directory on PATH="),
+        ("no-such-program", "No such file or directory on PATH;"),
         ("/no/such/program", "No such file or directory; is it in the image"),
         ("{room}/text", "Permission denied"),
         ("{room}/format", "Exec format error"),

@@ -13,7 +13,17 @@ from hypothesis import strategies as st
 
 from launcher.pod.gang.protocol import codec
 from launcher.pod.gang.protocol.codec import Malformed
-from launcher.pod.gang.protocol.messages import Failure, Generation, LeaderMessage, Marks, Phase, Stage, Status, Who
+from launcher.pod.gang.protocol.messages import (
+    Failure,
+    Generation,
+    LeaderMessage,
+    Marks,
+    Phase,
+    Stage,
+    Status,
+    Wait,
+    Who,
+)
 from launcher.pod.outcome import Outcome
 from launcher.pod.settings.nouns import Role
 
@@ -22,8 +32,8 @@ WHOLE = st.integers(-codec.GREATEST, codec.GREATEST)
 NUMBER = st.floats(allow_nan=False, allow_infinity=False) | WHOLE
 TEXTS = st.dictionaries(TEXT, TEXT, max_size=3)
 WHO = st.builds(Who, role=st.sampled_from(Role), address=TEXT, uid=TEXT, boot=TEXT)
-FAILURE = st.builds(Failure, generation=WHOLE, code=WHOLE, reason=TEXT, tail=TEXT)
-VERDICT = st.builds(Outcome, code=WHOLE, reason=TEXT, tail=TEXT)
+FAILURE = st.builds(Failure, generation=WHOLE, code=st.integers(1, 255), reason=TEXT, tail=TEXT)
+VERDICT = st.builds(Outcome, code=st.integers(0, 255), reason=TEXT, tail=TEXT)
 MEMBERS = st.lists(WHO, max_size=3).map(tuple)
 GENERATION = st.builds(
     Generation, number=WHOLE, members=MEMBERS, digest=TEXT, resume=st.none() | WHOLE, restarts=WHOLE, cause=TEXT
@@ -62,6 +72,7 @@ STATUS = st.builds(
     staged_bytes=WHOLE,
     looked_at=WHOLE,
     marks=MARKS,
+    waits=st.lists(st.builds(Wait, name=TEXT, value=st.booleans(), rank=st.none() | WHOLE), max_size=3).map(tuple),
     word=st.none() | WORD,
 )
 JSON = st.recursive(
@@ -78,6 +89,7 @@ FULL = Status(
     passes=(1, 2),
     failure=Failure(generation=1, code=7, reason="exited 7"),
     marks=Marks(at=("begin",), shared={"port": "7"}, progress={"loss": 0.5, "at": "pass 3"}),
+    waits=(Wait(name="end"),),
     word=LeaderMessage(generation=FIRST, verdict=Outcome(code=0, reason="done"), shared={"0": {"port": "7"}}),
 )
 
@@ -149,6 +161,23 @@ def test_flipped_bytes_are_a_status_or_malformed(noise: bytes, data: st.DataObje
     except Malformed:
         return
     assert codec.decode(codec.encode(status)) == status
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "least"),
+    [
+        (("status", "word", "verdict", "code"), 256, 0),
+        (("status", "word", "verdict", "code"), -1, 0),
+        (("status", "word", "verdict", "code"), 2**40, 0),
+        (("status", "failure", "code"), 256, 1),
+        (("status", "failure", "code"), 0, 1),
+    ],
+)
+def test_a_code_that_no_process_exits_with_is_malformed(path: tuple[str, ...], code: int, least: int) -> None:
+    with pytest.raises(Malformed, match=f"code: expected {least} to 255"):
+        codec.decode(changed(path, code))
+    with pytest.raises(Malformed, match=r"verdict\.code: expected 0 to 255"):
+        codec.decode_verdict(b'{"version": 1, "verdict": {"code": 256, "reason": "done", "tail": ""}}')
 
 
 @pytest.mark.parametrize("path", FIELDS, ids=lambda path: ".".join(map(str, path)))

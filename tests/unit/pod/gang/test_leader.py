@@ -9,10 +9,11 @@ import pytest
 from launcher.contract import Code
 from launcher.pod.gang.protocol.leader import lead
 from launcher.pod.gang.protocol.leader_state import SEALING, Lead
-from launcher.pod.gang.protocol.messages import Failure, LeaderMessage, Stage
+from launcher.pod.gang.protocol.messages import Failure, LeaderMessage, Marks, Stage, Wait
 from launcher.pod.gang.protocol.state import Recorded, View
 from launcher.pod.outcome import Outcome
 from tests.support.gang_world.views import (
+    BORN_AGAIN,
     ENDED,
     LIMITS,
     NOW,
@@ -41,6 +42,7 @@ def failing(code: int, generation: int = 1) -> View:
 SERVED = tuple(replace(each, trained=1) for each in READY)
 CHECKED = tuple(replace(each, checked=1) for each in SERVED)
 STOPPED = replace(READY[1], stopping=True, stopped=1)
+WAITS = replace(READY[1], marks=Marks(at=("b",)), waits=(Wait(name="b"),))
 RAN = Lead(word=ENDED)
 SPENT = Lead(word=replace(ENDED, generation=gang(restarts=3)))
 SPARE = said(Stage.TRAINING, word=replace(TRAINING, generation=gang(restarts=3)))
@@ -103,6 +105,8 @@ LEADS = [
         "",
     ),
     ("not all are trained", said(Stage.TRAINING), view(SERVED[0], SERVED[1], READY[2]), Stage.TRAINING, ""),
+    ("a wait cannot end", said(Stage.TRAINING), view(SERVED[0], WAITS, READY[2]), Stage.GATHERING, ""),
+    ("a wait may end yet", said(Stage.TRAINING), view(READY[0], WAITS, READY[2]), Stage.TRAINING, ""),
     ("a child failed: again", said(Stage.TRAINING), failing(7), Stage.GATHERING, ""),
     (
         "a failure of an earlier generation is no news",
@@ -142,6 +146,15 @@ def test_a_leader_goes_on_or_not(before: Lead, seen: View, stage: Stage, asks: s
     assert after.sealing is None or bool(after.sealing.code) == (asks == "failed")
 
 
+def test_a_wait_that_cannot_end_is_an_ordinary_failure_of_the_gang() -> None:
+    after = lead(said(Stage.TRAINING), view(SERVED[0], WAITS, READY[2]), RULES)
+    reason = "trainer 1 waits at 'b', and trainer 0 is done"
+    assert after.word.cause == Failure(generation=1, code=Code.GANG, reason=reason)
+    spent = lead(said(Stage.TRAINING), view(SERVED[0], WAITS, READY[2]), replace(RULES, restarts=0))
+    assert spent.sealing
+    assert (spent.sealing.code, spent.sealing.reason) == (Code.GANG, reason)
+
+
 def test_a_generation_goes_on_from_the_newest_pass_that_all_see_with_the_next_number() -> None:
     seen = view(status(2, passes=(0, 1, 2), known=4), status(3, passes=None), record=Recorded(highest=3))
     asked = lead(RAN, seen, RULES).asked
@@ -178,14 +191,44 @@ def test_of_two_leaders_verdicts_the_first_in_the_record_stands() -> None:
     assert after.word.verdict == other
 
 
-def test_failures_that_come_soon_make_it_wait_ever_longer() -> None:
+@pytest.mark.parametrize("code", [7, Code.GANG])
+def test_failures_that_come_soon_make_it_wait_ever_longer(code: int) -> None:
     pauses = []
     before = said(Stage.TRAINING, begun=NOW - 1)
     for _ in range(8):
-        after = lead(before, failing(7), RULES)
+        after = lead(before, failing(code), RULES)
         pauses.append(after.not_before - NOW)
         before = replace(before, quick=after.quick)
     assert pauses == [0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
+
+
+def test_a_pod_that_is_lost_soon_is_no_crash_loop() -> None:
+    before = said(Stage.TRAINING, begun=NOW - 1, quick=3)
+    assert lead(before, view(READY[0], BORN_AGAIN, READY[2]), RULES).not_before == NOW
+
+
+def test_a_record_that_cannot_be_written_or_read_is_waited_for_with_its_trouble() -> None:
+    trouble = "/volume: Read-only file system; mount the volume for writing"
+    asked = lead(Lead(), view(), RULES)
+    assert asked.word.waiting == "the gang's record on the volume is not written yet"
+    after = lead(asked, view(record=Recorded(trouble=trouble)), RULES)
+    assert after.word.waiting == f"the gang's record on the volume is not written yet: {trouble}"
+    after = lead(Lead(), view(record=Recorded(known=False, trouble=trouble)), RULES)
+    assert after.word.waiting == f"the gang's record on the volume is not read yet: {trouble}"
+
+
+def test_a_volume_that_refuses_with_ever_another_reason_is_waited_for_no_longer() -> None:
+    after, now = lead(Lead(), view(), RULES), NOW
+    while not after.sealing and now < NOW + 2 * LIMITS.gather:
+        now += LIMITS.wait
+        record = Recorded(trouble=f"trouble {now % 2}" if now % 3 else "")
+        others = {each: replace(known, sent=now, wrote=now) for each, known in view().heard.items()}
+        after = lead(after, view(now=now, heard=others, record=record), RULES)
+    assert after.sealing
+    assert after.sealing.code == Code.JOIN
+    assert after.sealing.reason.startswith(
+        "nothing changed for 600 s: the gang's record on the volume is not written"
+    )
 
 
 def test_strangers_of_the_record_are_waited_for_until_they_must_know() -> None:

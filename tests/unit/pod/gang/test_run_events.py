@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+import pytest
+
+from launcher.contract import Code
 from launcher.pod.gang.protocol.member import Member
-from launcher.pod.gang.protocol.messages import LeaderMessage, Marks
+from launcher.pod.gang.protocol.messages import Failure, LeaderMessage, Marks
 from launcher.pod.gang.store.run_events import RunEvents
 from tests.support.gang_world.views import ENDED, NOW, READY, RULES, TRAINING, heard, status
 
@@ -16,12 +19,19 @@ class Story:
 
     def __init__(self) -> None:
         self.noted: list[dict[str, object]] = []
+        self.ends: list[str] = []
         self._member = Member(status=status(1, known=1), rules=RULES)
         self._run_events = RunEvents(self._put, job="job")
 
-    def look(self, seconds: float, progress: Mapping[str, float], word: LeaderMessage = TRAINING) -> None:
+    def look(
+        self,
+        seconds: float,
+        progress: Mapping[str, float],
+        word: LeaderMessage = TRAINING,
+        failure: Failure | None = None,
+    ) -> None:
         self._member.lead = replace(self._member.lead, word=word)
-        its = heard(replace(READY[1], marks=Marks(progress=progress)))
+        its = heard(replace(READY[1], marks=Marks(progress=progress), failure=failure))
         self._run_events.look(NOW + seconds, self._member, {"10.0.0.2": its})
 
     def steps(self) -> list[object]:
@@ -30,6 +40,8 @@ class Story:
     def _put(self, event: str, **facts: object) -> None:
         if event == "progress":
             self.noted.append(facts)
+        elif event in ("lost", "failure"):
+            self.ends.append(event)
 
 
 def test_progress_has_a_trainers_place_and_its_metrics_apart() -> None:
@@ -67,3 +79,25 @@ def test_what_came_last_is_noted_when_training_ends() -> None:
     story.look(1, {"step": 1})
     story.look(2, {"step": 1}, ENDED)
     assert story.steps() == [0, 1]
+
+
+LOST = Failure(generation=1, code=Code.GANG, reason="node 1 was told to stop", address="10.0.0.2")
+
+
+@pytest.mark.parametrize(
+    ("cause", "told", "event"),
+    [
+        (LOST, None, "lost"),
+        (LOST, replace(LOST, reason="another"), "lost"),
+        (LOST, LOST, "failure"),
+        (replace(LOST, code=7), replace(LOST, code=7), "failure"),
+        (replace(LOST, address=""), None, "failure"),
+    ],
+    ids=["a pod", "a pod that had failed before", "a program exited with 76", "a program", "the gang as a whole"],
+)
+def test_a_pod_is_lost_where_the_leader_found_it_and_a_failure_is_what_a_member_told(
+    cause: Failure, told: Failure | None, event: str
+) -> None:
+    story = Story()
+    story.look(0, {}, replace(ENDED, cause=cause), told)
+    assert story.ends == [event]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from launcher.pod.programs.stall_rule import Sample, StallState, begin, observe, stall_due, stall_words, stalled
@@ -53,6 +55,13 @@ def test_less_than_a_hundredth_of_a_core_is_no_work() -> None:
 def test_one_that_waits_at_a_barrier_is_never_stalled() -> None:
     waiting = Sample(output=100, cpu=8.0, progress="pass 1", waiting=True)
     assert looks(*[waiting] * 1000).still == 0
+
+
+def test_one_that_is_watched_for_what_it_waits_for_is_still_while_that_does_not_change() -> None:
+    one, other = (replace(START, waits=name) for name in ("one", "other"))
+    assert stalled(looks(one, *[one] * 12), TIMEOUT)
+    assert not stalled(looks(one, *[one] * 11, other, *[other] * 11), TIMEOUT)
+    assert stalled(looks(one, *[one] * 5, other, *[other] * 12), TIMEOUT)
 
 
 def test_work_after_a_long_rest_is_seen_at_the_next_look() -> None:

@@ -192,7 +192,7 @@ def test_variables_that_contradict_each_other_are_refused(environ: dict[str, str
     [
         ((*CONFIG, "--"), "expected a command after it"),
         (("stray", *CONFIG), "argument 'stray': expected --name=value"),
-        (("--=x", *CONFIG), "argument '--=x': expected --name=value"),
+        (("--=x", *CONFIG), "argument '--=...': expected --name=value"),
         (("--num_passes=1",), "--config is not given"),
         ((*CONFIG, "--local=1"), "each of 3 trainers train by itself: expected --local=0"),
         ((*CONFIG, "--local"), "each of 3 trainers train by itself"),
@@ -295,10 +295,22 @@ def test_a_secret_is_not_shown_in_a_problem() -> None:
     assert "LAUNCHER_ENTRY='python t.py --db-password=***'" in entry
     stray = problem(SEED, *CONFIG, "--api-token", "abc", "hunter2")
     assert stray.startswith("argument a word after --api-token: expected")
+    assert "'API_TOKEN=***'" in problem(SEED, "API_TOKEN=hunter2", *CONFIG)
+    assert "hunter2" not in problem(SEED, "--=hunter2", *CONFIG)
+    assert "hunter2" not in problem(SEED | {"CONF_PADDLE_PORT": "https://me:hunter2@host"}, *CONFIG)
+
+
+@pytest.mark.parametrize("name", ["LAUNCHER_HF_TOKEN", "LAUNCHER_HELLO"])
+def test_the_value_of_an_unknown_variable_is_not_shown(name: str) -> None:
+    told = problem(SEED | {name: "hunter2"}, *CONFIG)
+    assert told.startswith(f"{name} is not a variable of the launcher: expected ")
+    assert "hunter2" not in told
 
 
 def test_an_unknown_variable_is_refused_with_the_nearest_known() -> None:
-    assert problem(SEED | {"LAUNCHER_GRACES": "1"}) == "LAUNCHER_GRACES='1': expected LAUNCHER_GRACE?"
+    assert problem(SEED | {"LAUNCHER_GRACES": "1"}) == (
+        "LAUNCHER_GRACES is not a variable of the launcher: expected LAUNCHER_GRACE?"
+    )
     assert "one of LAUNCHER_ENTRY, " in problem(SEED | {"LAUNCHER_QQQQQQQQQQQQ": "1"})
 
 

@@ -284,6 +284,14 @@ def test_what_no_launcher_wrote_whole_is_refused(
     assert "move it away" in sentence
 
 
+@pytest.mark.parametrize("code", [256, -1, 2**40])
+def test_a_verdict_with_a_code_that_no_process_exits_with_is_refused(tmp_path: Path, code: int) -> None:
+    file = written(tmp_path, "verdict.json")
+    file.write_bytes(file.read_bytes().replace(b'"code":0', b'"code":%d' % code))
+    sentence = refusal(lambda: read(tmp_path, "verdict.json"))
+    assert f"{file} is torn or forged (verdict.code: expected 0 to 255): move it away" in sentence
+
+
 def test_a_generation_under_another_number_is_refused(tmp_path: Path) -> None:
     file = written(tmp_path)
     file.rename(file.with_name("gen-2.json"))

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from launcher.pod.gang.here.requests import MOST_FACTS, Answer, Ask, Barrier, Get, Report, Share
-from launcher.pod.gang.here.session import STANDING, HereSession
+from launcher.pod.gang.here.session import NAMES_KEPT, STANDING, HereSession
 from launcher.pod.gang.protocol.barriers import SHARED_BY_ALL, SHARED_BY_ONE
-from launcher.pod.gang.protocol.messages import Generation, LeaderMessage, Marks
+from launcher.pod.gang.protocol.messages import Generation, LeaderMessage, Marks, Wait
 
 WORD = LeaderMessage(generation=Generation(number=3, members=(), digest=""))
 OK: dict[str, Answer] = {"me": {"ok": None}}
@@ -77,12 +77,42 @@ def test_who_dies_at_a_barrier_does_not_stand_there() -> None:
     assert mine.marks == Marks()
 
 
+def test_what_is_waited_for_without_a_timeout_is_told_until_it_is_answered() -> None:
+    mine = session()
+    mine.ask("one", Barrier(name="b"))
+    mine.ask("two", Get(key="k", rank=2))
+    mine.ask("three", Get(key="l"))
+    mine.ask("four", Barrier(name="c", timeout=5))
+    mine.ask("five", Get(key="m", timeout=5))
+    value = Wait(name="k", value=True, rank=2)
+    assert list(mine.waits) == [Wait(name="b"), value, Wait(name="l", value=True)]
+    mine.hear(replace(WORD, passed=("b",), shared={"0": {"l": "1"}}))
+    assert list(mine.waits) == [value]
+    mine.gone("two")
+    assert list(mine.waits) == []
+
+
 def test_a_trainer_stands_at_some_dozens_of_barriers_at_most() -> None:
     mine = session()
     for number in range(STANDING):
         mine.ask(f"caller {number}", Barrier(name=f"b{number}", timeout=1))
         mine.late(f"caller {number}")
     assert f"stands at {STANDING} barriers" in misuse(mine, Barrier(name="one more"))
+    assert mine.ask("me", Barrier(name="b0")) == {}
+
+
+def test_of_any_number_of_barriers_the_last_thousand_names_are_kept() -> None:
+    mine = session()
+    for number in range(2 * NAMES_KEPT):
+        names = (f"b{number}", f"late{number}")
+        mine.ask("me", Barrier(name=names[0]))
+        mine.ask("other", Barrier(name=names[1], timeout=1))
+        mine.late("other")
+        mine.hear(replace(WORD, passed=names))
+    assert (len(mine.told), len(mine.arrived)) == (NAMES_KEPT, 0)
+    assert len(mine.passed) <= NAMES_KEPT
+    assert "passed already" in misuse(mine, Barrier(name=f"b{NAMES_KEPT}"))
+    assert mine.ask("other", Barrier(name=f"late{NAMES_KEPT + 1}")) == {"other": {"ok": None}}
     assert mine.ask("me", Barrier(name="b0")) == {}
 
 
@@ -156,7 +186,8 @@ def test_the_gang_decides_by_barriers_values_and_passes_not_by_steps() -> None:
         (Share(key="k", text="2"), True),
         (Share(key="k", text="2"), False),
         (Barrier(name="b"), True),
-        (Get(key="l", rank=0), False),
+        (Get(key="m", timeout=1), False),
+        (Get(key="l", rank=0), True),
     ):
         mine.ask("me" if isinstance(ask, Barrier) else "other", ask)
         seen.append(mine.decisive)
