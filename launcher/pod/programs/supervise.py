@@ -20,19 +20,33 @@ from launcher.pod.programs import policy
 from launcher.pod.programs.policy import ALONE, Cause, Child, Instructions, Step
 
 
+def give_to_sessions(signum: int, groups: Sequence[int]) -> None:
+    """Give a signal to groups that are sessions of their own; what stops a job stops the launcher with it.
+
+    The kernel lets none of the terminal's three stop such a group: it is halted by force. Nor a process 1.
+    """
+    for group in groups:
+        signal_group(group, signum)
+    forced = [group for group in groups if signum in HALTING and _leaves_to_kernel(group, signum)]
+    if forced and os.getpid() != 1:
+        for group in forced:
+            signal_group(group, signal.SIGSTOP)
+        os.kill(os.getpid(), signal.SIGSTOP)  # SIGCONT then arrives like any other signal
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manners:
-    """How signals are taken: which ones end the children, and what follows when a child is stopped or continued.
+    """What stops the children, what tells them to end, how they get any other signal, and what follows an event.
 
-    And `ended`: what a child's end counts as.
-
-    A group without a shell above it in its session is not stopped by the terminal's own three: it is halted by force.
+    `halted`: a process was stopped. `leaving`: what a child left behind is about to be killed. `ended`: a child ended;
+    it returns what that counts as.
     """
 
     stopping: tuple[int, ...] = STOPPING
-    halting: tuple[int, ...] = HALTING
+    telling: tuple[int, ...] = (signal.SIGTERM, signal.SIGCONT)  # a stopped process would not hear the first alone
+    give: Callable[[int, Sequence[int]], None] = give_to_sessions
     halted: Callable[[Halted], None] = lambda event: None
-    continued: Callable[[], None] = lambda: None
+    leaving: Callable[[Child], None] = lambda child: None
     ended: Callable[[Child], Child] = lambda child: child
 
 
@@ -66,7 +80,7 @@ def run(
         if (instructions.run, instructions.cause, instructions.check) != (before.run, before.cause, before.check):
             continue  # what is allowed now may be all that there is to do, as where a pod has no pserver
         if step.signals:
-            children = _look(_perform(step, children))
+            children = _look(_perform(step, children, manners))
             continue
         if step.cause is None:
             children = _start(planned, spawn, children, instructions)
@@ -76,7 +90,7 @@ def run(
         if isinstance(event, SignalCame) and event.signum in manners.stopping:
             stop = stop or policy.stopped(event.signum, event.at)
         elif isinstance(event, SignalCame):
-            _pass_on(event.signum, children, manners)
+            manners.give(event.signum, [child.pid for child in children if child.left])
         elif isinstance(event, Halted):
             manners.halted(event)
         elif isinstance(event, Ended):
@@ -119,13 +133,14 @@ def _start(
     return children
 
 
-def _perform(step: Step, children: Sequence[Child]) -> tuple[Child, ...]:
-    now = time.monotonic()
+def _perform(step: Step, children: Sequence[Child], manners: Manners) -> tuple[Child, ...]:
+    by_pid = {child.pid: child for child in children}
     for pid, signum in step.signals:
-        signal_group(pid, signum)
-        if signum == signal.SIGTERM:
-            signal_group(pid, signal.SIGCONT)  # a stopped process would not hear it
-    given = dict(step.signals)
+        if signum == signal.SIGKILL and not by_pid[pid].running:
+            manners.leaving(by_pid[pid])
+        for each in manners.telling if signum == signal.SIGTERM else (signum,):
+            signal_group(pid, each)
+    given, now = dict(step.signals), time.monotonic()
     return tuple(
         replace(child, told=now)
         if given.get(child.pid) == signal.SIGTERM
@@ -149,21 +164,26 @@ def _ended(event: Ended, children: Sequence[Child], manners: Manners) -> tuple[C
 def _look(children: Sequence[Child]) -> tuple[Child, ...]:
     """Return the children with a fresh look at what is left of those that ended."""
     return tuple(
-        replace(child, left=_group_exists(child.pid)) if child.left and not child.running else child
+        replace(child, left=group_exists(child.pid)) if child.left and not child.running else child
         for child in children
     )
 
 
-def _pass_on(signum: int, children: Sequence[Child], manners: Manners) -> None:
-    """Give a signal to every child; what stops a job stops the launcher with it, as a shell above it expects."""
-    left = [child.pid for child in children if child.left]
-    if signum == signal.SIGCONT:
-        manners.continued()
-    _signal_all(left, signum)
-    forced = [pid for pid in left if signum in manners.halting and _leaves_to_kernel(pid, signum)]
-    if forced and os.getpid() != 1:  # the kernel lets none of the three stop a process 1
-        _signal_all(forced, signal.SIGSTOP)
-        os.kill(os.getpid(), signal.SIGSTOP)  # SIGCONT then arrives like any other signal
+def signal_group(group: int, signum: int) -> None:
+    """Give a signal to a process group; one that is gone, or no longer ours, is left alone."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signum)
+
+
+def group_exists(group: int) -> bool:
+    """Return whether anything is left of a process group, if only what no parent has asked for."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _leaves_to_kernel(pid: int, signum: int) -> bool:
@@ -174,24 +194,3 @@ def _leaves_to_kernel(pid: int, signum: int) -> bool:
         return True
     masks = [line.split()[1] for line in status.splitlines() if line.startswith(("SigBlk", "SigIgn", "SigCgt"))]
     return not any(int(mask, 16) >> (signum - 1) & 1 for mask in masks)
-
-
-def _signal_all(groups: Sequence[int], signum: int) -> None:
-    for group in groups:
-        signal_group(group, signum)
-
-
-def signal_group(group: int, signum: int) -> None:
-    """Give a signal to a process group; one that is gone, or no longer ours, is left alone."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, signum)
-
-
-def _group_exists(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
