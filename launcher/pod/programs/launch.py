@@ -15,7 +15,7 @@ from launcher.pod.inbox import Inbox
 from launcher.pod.outcome import Outcome
 from launcher.pod.output import wiring
 from launcher.pod.output.wiring import ProgramOutput
-from launcher.pod.programs import policy, pserver_check, supervise
+from launcher.pod.programs import policy, processes, pserver_check, supervise
 from launcher.pod.programs.memory import Memory, explain
 from launcher.pod.programs.plan import Plan
 from launcher.pod.programs.policy import Cause, Child, Instructions, exit_code, soonest
@@ -34,6 +34,7 @@ FLUSH_WHEN_STOPPED = 2.0
 
 def run(plan: Plan, settings: Settings, inbox: Inbox, story: Console, gang: Membership, heading: str) -> Cause:
     """Run the programs until nothing of them is left, and return why they ended."""
+    helpers = processes.descendants()  # that the entrypoint started, as a mount or a refresher of tokens
     outputs = wiring.outputs_of(plan, settings, story.out, story.tell, heading)
     stall = StallWatch(
         timeout=settings.timing.stall, written=lambda name: outputs[name].pump.total, marks=lambda: gang.marks
@@ -51,7 +52,7 @@ def run(plan: Plan, settings: Settings, inbox: Inbox, story: Console, gang: Memb
         ask=programs.ask,
     )
     programs.close()
-    sweep()
+    sweep(helpers, story.tell)
     until = time.monotonic() + (FLUSH_WHEN_STOPPED if cause.told else FLUSH)
     wiring.finish(tuple(outputs.values()), story.out, story.tell, until)
     return cause

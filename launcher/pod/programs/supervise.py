@@ -8,16 +8,18 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from launcher.contract import Code
 from launcher.pod.inbox import HALTING, STOPPING, Ended, Halted, Inbox, SignalCame
+from launcher.pod.log import Tell
 from launcher.pod.outcome import Outcome, StartError
-from launcher.pod.programs import policy
+from launcher.pod.programs import policy, processes
 from launcher.pod.programs.policy import ALONE, Cause, Child, Instructions, Step
+from launcher.pod.programs.processes import Process
 
 
 def give_to_sessions(signum: int, groups: Sequence[int]) -> None:
@@ -38,8 +40,8 @@ def give_to_sessions(signum: int, groups: Sequence[int]) -> None:
 class Manners:
     """What stops the children, what tells them to end, how they get any other signal, and what follows an event.
 
-    `halted`: a process was stopped. `leaving`: what a child left behind is about to be killed. `ended`: a child ended;
-    it returns what that counts as.
+    `halted`: a process was stopped. `leaving`: what a child left behind is about to be killed. `ended`: a child
+    ended; it returns what that counts as.
     """
 
     stopping: tuple[int, ...] = STOPPING
@@ -98,24 +100,27 @@ def run(
         children = _look(children)
 
 
-def sweep() -> None:
-    """Kill what the children left behind in sessions of its own: the launcher has become its parent."""
+def sweep(spared: Collection[Process], tell: Tell) -> None:
+    """Kill what the children left behind in sessions of its own, and name it: the launcher has become its parent."""
+    left = left_over(spared)
+    if left:
+        tell("left_behind", **processes.told_of(left))
     until = time.monotonic() + policy.KILL_PATIENCE
-    while (left := _own_children()) and time.monotonic() < until:
-        for pid in left:
-            with suppress(ProcessLookupError, PermissionError, ChildProcessError):
-                os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, os.WNOHANG)
+    while left and time.monotonic() < until:
+        for each in left:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(each.pid, signal.SIGKILL)
         time.sleep(0.002)
+        left = left_over(spared)
 
 
-def _own_children() -> list[int]:
-    """Return every process whose parent is this one."""
-    found: list[int] = []
-    for task in Path("/proc/self/task").iterdir():
-        with suppress(OSError):
-            found += map(int, (task / "children").read_text().split())
-    return found
+def left_over(spared: Collection[Process]) -> list[Process]:
+    """Return what the children left behind: all that lives below the launcher but the helpers of its entrypoint.
+
+    These were there before, or are in the launcher's own session: a child cannot come back into it.
+    """
+    keys, own = {each.key for each in spared}, os.getsid(0)
+    return processes.descendants(lambda each: each.session == own or each.key in keys)
 
 
 def _start(
