@@ -1,4 +1,4 @@
-"""What lives below a job's launcher beside its programs: helpers of its entrypoint, and what the programs left behind."""
+"""What lives below a job's launcher beside its programs: the entrypoint's helpers, and what programs left behind."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 
 from tests.support.lives import Lives, gone
 from tests.support.talking import Job, events
-from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -60,3 +59,24 @@ def test_helpers_that_the_entrypoint_started_outlive_the_programs(job: Job) -> N
     finally:
         for each in helpers:
             os.kill(each, signal.SIGKILL)
+
+
+LEAVES = """
+import subprocess
+words = [sys.executable, "-I", "-S", "-c", "import time; time.sleep(1234)"]
+ends = [subprocess.Popen([*words, "--password=hunter2"]), subprocess.Popen([*words, "away"], start_new_session=True)]
+say(b"%d %d\\n" % tuple(each.pid for each in ends))
+os._exit(int(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_what_a_program_left_behind_is_killed_and_named(job: Job, code: int) -> None:
+    """Background work of a good trainer, as an upload, in its group or in a session of its own."""
+    life = job.start(LEAVES, code)
+    left = life.numbers()
+    assert life.end() == code
+    assert gone(*left)
+    told = [each for event in events(life, "left_behind") for each in event["processes"]]
+    assert [each["pid"] for each in told] == left
+    assert [each["argv"][-1] for each in told] == ["--password=***", "away"]
