@@ -31,6 +31,7 @@ TROUBLE = frozenset(
         "record_trouble",
         "status_ignored",
         "status_not_served",
+        "still_running",
         "stdout_unfinished",
     }
 )

@@ -16,13 +16,13 @@ from launcher.pod.outcome import Outcome
 from launcher.pod.output import wiring
 from launcher.pod.output.wiring import ProgramOutput
 from launcher.pod.programs import policy, processes, pserver_check, supervise
-from launcher.pod.programs.memory import Memory, explain
+from launcher.pod.programs.memory import Memory, RecentMemory, explain
 from launcher.pod.programs.plan import Plan
 from launcher.pod.programs.policy import Cause, Child, Instructions, exit_code, soonest
 from launcher.pod.programs.ports import Knocker, check_free
 from launcher.pod.programs.spawn import spawn
 from launcher.pod.programs.stall import StallWatch
-from launcher.pod.programs.supervise import Manners, sweep
+from launcher.pod.programs.supervise import Manners, left_over, sweep
 from launcher.pod.settings.masking import masked
 from launcher.pod.settings.nouns import Role, Settings
 
@@ -55,6 +55,8 @@ def run(plan: Plan, settings: Settings, inbox: Inbox, story: Console, gang: Memb
     sweep(helpers, story.tell)
     until = time.monotonic() + (FLUSH_WHEN_STOPPED if cause.told else FLUSH)
     wiring.finish(tuple(outputs.values()), story.out, story.tell, until)
+    if not cause.told:
+        gang.outlast(lambda: left_over(helpers))
     return cause
 
 
@@ -68,7 +70,7 @@ class Programs:
     inbox: Inbox
     gang: Membership
     story: Console
-    memory: Memory | None = field(default_factory=Memory.now)
+    memory: RecentMemory = field(default_factory=lambda: RecentMemory.begin(time.monotonic()))
     knocker: Knocker | None = None
 
     def spawn(self, child: Child) -> int:
@@ -91,10 +93,12 @@ class Programs:
 
     def ask(self, children: Sequence[Child], failure: Outcome | None, told: bool) -> Instructions:
         """Return what the gang wants of the children, after telling it how they are."""
-        until = self.stall.look(children, time.monotonic())
+        now = time.monotonic()
+        self.memory = self.memory.again(now)
+        until = self.stall.look(children, now)
         state = self._state(children, failure, told=told)
         instructions = self.gang.ask(self._checked(state, children))
-        return replace(instructions, until=soonest(instructions.until, until))
+        return replace(instructions, until=soonest(instructions.until, until, self.memory.due))
 
     def ended(self, child: Child) -> Child:
         """Tell a child's end; return it with all that is known of it: where it stood still, what killed it."""
@@ -104,7 +108,7 @@ class Programs:
         if not policy.may_have_failed(child):
             return child
         why = self.stall.reasons.get(child.name) or policy.reason_of(child)
-        if killed := explain(self.memory, Memory.now()):
+        if killed := explain(self.memory.older, Memory.now()):
             why = f"{why}: {killed}"
         return replace(child, why=why, tail=self.outputs[child.name].tail())
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.lives import Lives, gone
+from tests.support.lives import Life, Lives, gone
 from tests.support.talking import Job, events
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -80,3 +82,55 @@ def test_what_a_program_left_behind_is_killed_and_named(job: Job, code: int) -> 
     told = [each for event in events(life, "left_behind") for each in event["processes"]]
     assert [each["pid"] for each in told] == left
     assert [each["argv"][-1] for each in told] == ["--password=***", "away"]
+
+
+# Root without this one right may not kill what runs as another user.
+MAY_NOT_KILL = ("setpriv", "--bounding-set", "-kill", "--inh-caps", "-kill")
+FOREIGN = """
+if os.path.exists("again"):
+    say(b"again\\n")
+    sys.exit(0)
+touch("again")
+ready, tell = os.pipe()
+if os.fork() == 0:
+    if sys.argv[1] == "away":
+        os.setsid()
+    os.setresuid(65534, 65534, 65534)
+    os.write(tell, b".")
+    time.sleep(1234)
+os.read(ready, 1)
+sys.exit(3)
+"""
+
+
+def foreign(job: Job, where: str) -> tuple[Life, int]:
+    """Start a job whose trainer leaves a process that the launcher may not kill; return that process too."""
+    if os.geteuid() or subprocess.run([*MAY_NOT_KILL, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("a process that may not be killed needs root and setpriv: run as root")
+    life = job.start(FOREIGN, where, before=MAY_NOT_KILL, LAUNCHER_MAX_RESTARTS="1", LAUNCHER_GRACE="0.2")
+    (told,) = wait_until(lambda: events(life, "still_running"))
+    (left,) = told["processes"]
+    assert left["argv"][-1] == where
+    return life, left["pid"]
+
+
+@pytest.mark.parametrize("where", ["in its group", "away"])
+def test_no_generation_begins_beside_what_cannot_be_killed(job: Job, where: str) -> None:
+    life, left = foreign(job, where)
+    try:
+        assert not gone(left)
+        assert len(events(life, "generation_begins")) == 1
+    finally:
+        os.kill(left, signal.SIGKILL)
+    assert life.line() == "again"
+    assert life.end() == 0
+
+
+def test_a_stop_ends_the_wait_for_what_cannot_be_killed(job: Job) -> None:
+    life, left = foreign(job, "away")
+    try:
+        life.send(signal.SIGTERM)
+        assert life.end() == 143
+        assert f"waiting for the end of pid {left} (python" in events(life, "launcher_finished")[0]["reason"]
+    finally:
+        os.kill(left, signal.SIGKILL)
