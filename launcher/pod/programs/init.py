@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -17,22 +16,23 @@ from launcher.pod.log import Tell
 from launcher.pod.programs import processes, supervise
 from launcher.pod.programs.policy import Cause, Child
 from launcher.pod.programs.spawn import spawn
-from launcher.pod.programs.supervise import Manners, group_exists, signal_group
+from launcher.pod.programs.supervise import Manners, signal_group
 from launcher.pod.settings.nouns import Role
 
 # What the command leaves in its group is told to end, and then has this long to do it.
-_MOMENT = 1.0
+_FAREWELL = 1.0
 
 
 def run(command: Sequence[str], inbox: Inbox, tell: Tell, *, grace: float) -> Cause:
     """Run a command and return why it ended."""
-    job = _Job(command, inbox, tell)
+    job = _Job(command)
     manners = Manners(
         stopping=(signal.SIGTERM,),  # Ctrl-C is the command's own affair
         telling=(signal.SIGTERM,),
         give=job.give,
         halted=job.halted,
-        leaving=job.leaving,
+        farewell=_FAREWELL,
+        tell=tell,
     )
     planned = [Child(name="the command", role=Role.TRAINER)]
     cause = supervise.run(planned, job.start, inbox, grace=grace, manners=manners)
@@ -43,8 +43,8 @@ def run(command: Sequence[str], inbox: Inbox, tell: Tell, *, grace: float) -> Ca
 class _Job:
     """The command as a shell's job: a process group in the launcher's session."""
 
-    def __init__(self, command: Sequence[str], inbox: Inbox, tell: Tell) -> None:
-        self._command, self._inbox, self._tell = command, inbox, tell
+    def __init__(self, command: Sequence[str]) -> None:
+        self._command = command
         self._terminal = _own_terminal()
         self._group = 0
 
@@ -65,21 +65,10 @@ class _Job:
             return
         # It may ask for the terminal a moment before it has it.
         early = event.signum in (signal.SIGTTIN, signal.SIGTTOU) and self._hand_over(os.getpgrp(), self._group)
-        if early or (event.signum != signal.SIGSTOP and not _can_be_continued()):
+        if early or (event.signum != signal.SIGSTOP and not processes.can_be_continued()):
             signal_group(self._group, signal.SIGCONT)
         else:
             _stop_own_group(signal.SIGTSTP if event.signum == signal.SIGSTOP else event.signum)
-
-    def leaving(self, child: Child) -> None:
-        """Name what the command left in its group, and let it end by itself; after TERM it had the grace for that."""
-        left = processes.in_group(child.pid)
-        if left:
-            self._tell("left_behind", child=child.name, **processes.told_of(left))
-        if left and child.told is None:
-            signal_group(child.pid, signal.SIGTERM)
-            until = time.monotonic() + _MOMENT
-            while group_exists(child.pid) and time.monotonic() < until:
-                self._inbox.next(until)
 
     def end(self) -> None:
         self._hand_over(self._group, os.getpgrp())
@@ -91,16 +80,6 @@ class _Job:
                 os.tcsetpgrp(self._terminal, to)
             return os.tcgetpgrp(self._terminal) == to
         return False
-
-
-def _can_be_continued() -> bool:
-    """Return whether a shell with jobs is above this group: the kernel stops none that nobody could continue."""
-    above = os.getpid()
-    with suppress(OSError):
-        while above and os.getpgid(above) == os.getpgrp():
-            above = processes.parent_of(above)
-        return above != 0 and os.getsid(above) == os.getsid(0)
-    return False
 
 
 def _stop_own_group(signum: int) -> None:

@@ -41,7 +41,7 @@ def run(plan: Plan, settings: Settings, inbox: Inbox, story: Console, gang: Memb
     )
     programs = Programs(plan=plan, outputs=outputs, stall=stall, inbox=inbox, gang=gang, story=story)
     planned = [Child(name=program.name, role=program.role) for program in plan.programs]
-    manners = Manners(leaving=programs.leaving, ended=programs.ended)
+    manners = Manners(tell=story.tell, ended=programs.ended)
     cause = supervise.run(
         planned,
         programs.spawn,
@@ -121,11 +121,6 @@ class Programs:
             return state
         found = pserver_check.look_at(pserver)
         return replace(state, checked=found.well, failure=state.failure or found.failure)
-
-    def leaving(self, child: Child) -> None:
-        """Name what a child left behind in its group, before it is killed."""
-        if left := processes.in_group(child.pid):
-            self.story.tell("left_behind", child=child.name, **processes.told_of(left))
 
     def close(self) -> None:
         """Stop asking whether the pserver accepts connections."""

@@ -74,9 +74,14 @@ def descendants(spare: Callable[[Process], bool] = lambda _process: False) -> li
     return found
 
 
-def parent_of(pid: int) -> int:
-    """Return a process's parent; 0 where it is gone, or nobody's here."""
-    return next((each.parent for each in _seen(pid)), 0)
+def can_be_continued() -> bool:
+    """Return whether a shell with jobs is above this group of processes: without one, the kernel stops none of it."""
+    above = os.getpid()
+    with suppress(OSError):
+        while above and os.getpgid(above) == os.getpgrp():
+            above = next((each.parent for each in _seen(above)), 0)
+        return above != 0 and os.getsid(above) == os.getsid(0)
+    return False
 
 
 def is_stopped(pid: int) -> bool:

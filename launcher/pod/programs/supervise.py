@@ -40,15 +40,16 @@ def give_to_sessions(signum: int, groups: Sequence[int]) -> None:
 class Manners:
     """What stops the children, what tells them to end, how they get any other signal, and what follows an event.
 
-    `halted`: a process was stopped. `leaving`: what a child left behind is about to be killed. `ended`: a child
-    ended; it returns what that counts as.
+    `halted`: a process was stopped. `ended`: a child ended; it returns what that counts as. What a child leaves in its
+    group is told to end, and killed after `farewell`, if there is any; otherwise it is killed at once.
     """
 
     stopping: tuple[int, ...] = STOPPING
     telling: tuple[int, ...] = (signal.SIGTERM, signal.SIGCONT)  # a stopped process would not hear the first alone
     give: Callable[[int, Sequence[int]], None] = give_to_sessions
     halted: Callable[[Halted], None] = lambda event: None
-    leaving: Callable[[Child], None] = lambda child: None
+    farewell: float = 0.0
+    tell: Tell = lambda event, **facts: None
     ended: Callable[[Child], Child] = lambda child: child
 
 
@@ -82,7 +83,7 @@ def run(
         if (instructions.run, instructions.cause, instructions.check) != (before.run, before.cause, before.check):
             continue  # what is allowed now may be all that there is to do, as where a pod has no pserver
         if step.signals:
-            children = _look(_perform(step, children, manners))
+            children = _look(_perform(step, children, inbox, manners))
             continue
         if step.cause is None:
             children = _start(planned, spawn, children, instructions)
@@ -138,11 +139,11 @@ def _start(
     return children
 
 
-def _perform(step: Step, children: Sequence[Child], manners: Manners) -> tuple[Child, ...]:
+def _perform(step: Step, children: Sequence[Child], inbox: Inbox, manners: Manners) -> tuple[Child, ...]:
     by_pid = {child.pid: child for child in children}
     for pid, signum in step.signals:
         if signum == signal.SIGKILL and not by_pid[pid].running:
-            manners.leaving(by_pid[pid])
+            _see_off(by_pid[pid], inbox, manners)
         for each in manners.telling if signum == signal.SIGTERM else (signum,):
             signal_group(pid, each)
     given, now = dict(step.signals), time.monotonic()
@@ -154,6 +155,18 @@ def _perform(step: Step, children: Sequence[Child], manners: Manners) -> tuple[C
         else child
         for child in children
     )
+
+
+def _see_off(child: Child, inbox: Inbox, manners: Manners) -> None:
+    """Name what a child left behind, and let it end by itself; after a TERM it had the grace for that."""
+    left = processes.in_group(child.pid)
+    if left:
+        manners.tell("left_behind", child=child.name, **processes.told_of(left))
+    if left and manners.farewell and child.told is None:
+        signal_group(child.pid, signal.SIGTERM)
+        until = time.monotonic() + manners.farewell
+        while _group_exists(child.pid) and time.monotonic() < until:
+            inbox.next(until)
 
 
 def _ended(event: Ended, children: Sequence[Child], manners: Manners) -> tuple[Child, ...]:
@@ -169,7 +182,7 @@ def _ended(event: Ended, children: Sequence[Child], manners: Manners) -> tuple[C
 def _look(children: Sequence[Child]) -> tuple[Child, ...]:
     """Return the children with a fresh look at what is left of those that ended."""
     return tuple(
-        replace(child, left=group_exists(child.pid)) if child.left and not child.running else child
+        replace(child, left=_group_exists(child.pid)) if child.left and not child.running else child
         for child in children
     )
 
@@ -180,8 +193,7 @@ def signal_group(group: int, signum: int) -> None:
         os.killpg(group, signum)
 
 
-def group_exists(group: int) -> bool:
-    """Return whether anything is left of a process group, if only what no parent has asked for."""
+def _group_exists(group: int) -> bool:
     try:
         os.killpg(group, 0)
     except ProcessLookupError:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -103,11 +104,12 @@ sys.exit(3)
 """
 
 
-def foreign(job: Job, where: str) -> tuple[Life, int]:
+def foreign(job: Job, where: str, rejoin: float = 60) -> tuple[Life, int]:
     """Start a job whose trainer leaves a process that the launcher may not kill; return that process too."""
     if os.geteuid() or subprocess.run([*MAY_NOT_KILL, "true"], check=False, capture_output=True).returncode:
         pytest.skip("a process that may not be killed needs root and setpriv: run as root")
-    life = job.start(FOREIGN, where, before=MAY_NOT_KILL, LAUNCHER_MAX_RESTARTS="1", LAUNCHER_GRACE="0.2")
+    limits: dict[str, Any] = {"LAUNCHER_MAX_RESTARTS": "1", "LAUNCHER_GRACE": "0.2", "LAUNCHER_REJOIN_TIMEOUT": str(rejoin)}
+    life = job.start(FOREIGN, where, before=MAY_NOT_KILL, **limits)
     (told,) = wait_until(lambda: events(life, "still_running"))
     (left,) = told["processes"]
     assert left["argv"][-1] == where
@@ -132,5 +134,15 @@ def test_a_stop_ends_the_wait_for_what_cannot_be_killed(job: Job) -> None:
         life.send(signal.SIGTERM)
         assert life.end() == 143
         assert f"waiting for the end of pid {left} (python" in events(life, "launcher_finished")[0]["reason"]
+    finally:
+        os.kill(left, signal.SIGKILL)
+
+
+def test_what_cannot_be_killed_ends_the_gang_in_the_end(job: Job) -> None:
+    life, left = foreign(job, "in its group", rejoin=4)
+    try:
+        assert life.end(20) == 76
+        assert len(events(life, "generation_begins")) == 1
+        assert "is ending its programs" in events(life, "launcher_finished")[0]["reason"]
     finally:
         os.kill(left, signal.SIGKILL)
