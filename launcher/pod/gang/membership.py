@@ -143,17 +143,13 @@ class Membership:
         return self.instructions
 
     def outlast(self, left: Callable[[], Sequence[Process]]) -> None:
-        """Wait while processes that cannot be killed still run: no other generation may begin beside them.
-
-        They may belong to another user, or hang in the kernel. The verdict, or a stop, ends the wait.
-        """
-        told: tuple[int, ...] = ()
+        """Wait for the end of what cannot be killed, or for the verdict: no other generation may begin beside it."""
+        told = ""
         while not self._node.verdict and (running := left()):
-            pids = tuple(each.pid for each in running)
-            if pids != told:
-                told = pids
-                self._tell("still_running", **told_of(running))
             names = ", ".join(f"pid {each.pid} ({each.name})" for each in running[:3])
+            if names != told:
+                self._tell("still_running", **told_of(running))
+                told = names
             self._pause(f"waiting for the end of {names}, which it cannot kill", time.monotonic() + KILL_PATIENCE)
 
     def settle(self, cause: Cause) -> Outcome | None:

@@ -40,8 +40,8 @@ def give_to_sessions(signum: int, groups: Sequence[int]) -> None:
 class Manners:
     """What stops the children, what tells them to end, how they get any other signal, and what follows an event.
 
-    `halted`: a process was stopped. `ended`: a child ended; it returns what that counts as. What a child leaves in its
-    group is told to end, and killed after `farewell`, if there is any; otherwise it is killed at once.
+    `halted`: a process was stopped. `ended`: a child ended; it returns what that counts as. What a child leaves in
+    its group is told to end, and killed after `farewell`, if there is any; otherwise it is killed at once.
     """
 
     stopping: tuple[int, ...] = STOPPING

@@ -108,8 +108,8 @@ def foreign(job: Job, where: str, rejoin: float = 60) -> tuple[Life, int]:
     """Start a job whose trainer leaves a process that the launcher may not kill; return that process too."""
     if os.geteuid() or subprocess.run([*MAY_NOT_KILL, "true"], check=False, capture_output=True).returncode:
         pytest.skip("a process that may not be killed needs root and setpriv: run as root")
-    limits: dict[str, Any] = {"LAUNCHER_MAX_RESTARTS": "1", "LAUNCHER_GRACE": "0.2", "LAUNCHER_REJOIN_TIMEOUT": str(rejoin)}
-    life = job.start(FOREIGN, where, before=MAY_NOT_KILL, **limits)
+    more: dict[str, Any] = {"LAUNCHER_MAX_RESTARTS": "1", "LAUNCHER_REJOIN_TIMEOUT": str(rejoin)}
+    life = job.start(FOREIGN, where, before=MAY_NOT_KILL, **more)
     (told,) = wait_until(lambda: events(life, "still_running"))
     (left,) = told["processes"]
     assert left["argv"][-1] == where
