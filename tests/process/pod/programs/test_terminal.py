@@ -202,6 +202,9 @@ def test_bg_leaves_the_command_in_the_background_where_it_may_not_read(shell: Te
     wait_until(
         lambda: state(command.pid) == state(launcher.pid) == STOPPED
     )  # it went on to read, as bg says it may not
+    # The shell hears of it once the launcher's last thread has stopped: until then `fg` would continue nothing.
+    shell.keys("until jobs | grep -q Stopped; do sleep 0.02; done; echo a''gain\n")
+    shell.see("again\r\n")
     shell.keys("fg\n")
     wait_until(lambda: shell.foreground() == os.getpgid(command.pid))
     shell.keys("now\n")
