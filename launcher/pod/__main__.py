@@ -52,7 +52,7 @@ def live(settings: Settings, inbox: Inbox, story: Console) -> Outcome:
     workdir.enter(settings.workdir)
     if settings.plain_init:
         command = settings.command + settings.flags.words
-        return story.of_init(init.run(command, inbox, grace=settings.timing.grace))
+        return story.of_init(init.run(command, inbox, story.tell, grace=settings.timing.grace))
 
     from launcher.pod.gang.membership import Membership
     from launcher.pod.programs import v1_check  # from here on it is a job: a plain init pays for none of this

@@ -110,13 +110,15 @@ class Console:
 
     def end(self, outcome: Outcome) -> None:
         """Leave the termination message, and one canonical last line."""
+        until = time.monotonic() + LAST_WORDS
         if self._quiet:
+            if "_err" in self.__dict__:
+                self._err.flush(until)
             return
         message = outcome.message()
         with suppress(OSError):
             self._termination_log.open("r+b").close()  # made by the kubelet, or not there
             self._termination_log.write_text(message, encoding="utf-8", errors="replace")
-        until = time.monotonic() + LAST_WORDS
         if "out" in self.__dict__:
             self.out.flush(until)
         if outcome.code:

@@ -77,7 +77,7 @@ class Inbox:
         # Without children to pass them to, these end a launcher as they would any process; not under nohup.
         ends = (*STOPPING, signal.SIGHUP, signal.SIGQUIT)
         self._ending = tuple(each for each in ends if signal.getsignal(each) is not signal.SIG_IGN)
-        self._arrived: queue.SimpleQueue[int | Returned | Nudged] = queue.SimpleQueue()
+        self._arrived: queue.SimpleQueue[int | Halted | Returned | Nudged] = queue.SimpleQueue()
         self._nudged = False
         self._ended: deque[_Event] = deque()
         threading.Thread(target=self._take_signals, name="signals", daemon=True).start()
@@ -92,7 +92,7 @@ class Inbox:
                 return None
             if isinstance(arrived, Nudged):
                 self._nudged = False
-            if isinstance(arrived, Returned | Nudged):
+            if isinstance(arrived, Halted | Returned | Nudged):
                 return arrived
             if arrived != signal.SIGCHLD:
                 return SignalCame(arrived, time.monotonic())
@@ -152,6 +152,6 @@ class Inbox:
             if pid == 0:
                 return
             if os.WIFSTOPPED(status):
-                self._ended.append(Halted(pid, os.WSTOPSIG(status)))
+                self._arrived.put(Halted(pid, os.WSTOPSIG(status)))  # behind a SIGCONT that came since
             else:
                 self._ended.append(Ended(pid, os.waitstatus_to_exitcode(status), time.monotonic()))

@@ -32,6 +32,7 @@ TROUBLE = frozenset(
         "staging_trouble",
         "status_ignored",
         "status_not_served",
+        "still_running",
         "stdout_unfinished",
     }
 )

@@ -6,7 +6,7 @@ Each waits in the inbox, and looks whenever it is nudged or a limit runs out. A 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
@@ -26,7 +26,8 @@ from launcher.pod.outcome import Decided, GangError, JoinError, LauncherError, O
 from launcher.pod.peers.discovery import PeerWatch
 from launcher.pod.peers.roster import Roster, Waiting
 from launcher.pod.programs.plan import Resume
-from launcher.pod.programs.policy import Cause, Instructions, soonest
+from launcher.pod.programs.policy import KILL_PATIENCE, Cause, Instructions, soonest
+from launcher.pod.programs.processes import Process, told_of
 from launcher.pod.settings.nouns import Role, Settings
 
 _Result = TypeVar("_Result")
@@ -152,6 +153,16 @@ class Membership:
             self.instructions, run=_RUNS[orders.run], cause=self._end, check=orders.check, until=orders.until
         )
         return self.instructions
+
+    def outlast(self, left: Callable[[], Sequence[Process]]) -> None:
+        """Wait for the end of what cannot be killed, or for the verdict: no other generation may begin beside it."""
+        told = ""
+        while not self._node.verdict and (running := left()):
+            names = ", ".join(f"pid {each.pid} ({each.name})" for each in running[:3])
+            if names != told:
+                self._tell("still_running", **told_of(running))
+                told = names
+            self._pause(f"waiting for the end of {names}, which it cannot kill", time.monotonic() + KILL_PATIENCE)
 
     def settle(self, cause: Cause) -> Outcome | None:
         """Return how it ended for this pod, once nothing of its children is left; None if another start follows."""

@@ -21,12 +21,26 @@ def main(parent: int, report: int, argv: list[str]) -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         return  # it died before the tie was made
+    _take_terminal(os.getpgid(parent))
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # this interpreter ignores both
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     try:
         os.execvpe(argv[0], argv, without_coercion(os.environ))  # argv, no shell
     except OSError as error:
         os.write(report, str(error.errno).encode())
+
+
+def _take_terminal(holder: int) -> None:
+    """Have the terminal from the start where the launcher's group has it; another session has none."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTTOU])  # so that a process outside the foreground may do this
+    try:
+        terminal = os.open("/dev/tty", os.O_RDWR)
+        if os.tcgetpgrp(terminal) == holder:
+            os.tcsetpgrp(terminal, os.getpgrp())
+        os.close(terminal)
+    except OSError:
+        pass
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTTOU])
 
 
 def without_coercion(environ: Mapping[str, str]) -> dict[str, str]:

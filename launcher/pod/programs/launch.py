@@ -15,14 +15,14 @@ from launcher.pod.inbox import Inbox
 from launcher.pod.outcome import Outcome
 from launcher.pod.output import wiring
 from launcher.pod.output.wiring import ProgramOutput
-from launcher.pod.programs import policy, pserver_check, supervise
-from launcher.pod.programs.memory import Memory, explain
+from launcher.pod.programs import policy, processes, pserver_check, supervise
+from launcher.pod.programs.memory import Memory, RecentMemory, explain
 from launcher.pod.programs.plan import Plan
 from launcher.pod.programs.policy import Cause, Child, Instructions, exit_code, soonest
 from launcher.pod.programs.ports import Knocker, check_free
 from launcher.pod.programs.spawn import spawn
 from launcher.pod.programs.stall import StallWatch
-from launcher.pod.programs.supervise import Manners, sweep
+from launcher.pod.programs.supervise import Manners, left_over, sweep
 from launcher.pod.settings.masking import masked
 from launcher.pod.settings.nouns import Role, Settings
 
@@ -34,6 +34,7 @@ FLUSH_WHEN_STOPPED = 2.0
 
 def run(plan: Plan, settings: Settings, inbox: Inbox, story: Console, gang: Membership, heading: str) -> Cause:
     """Run the programs until nothing of them is left, and return why they ended."""
+    helpers = processes.descendants()  # that the entrypoint started, as a mount or a refresher of tokens
     outputs = wiring.outputs_of(plan, settings, story.out, story.tell, heading)
     stall = StallWatch(
         timeout=settings.timing.stall,
@@ -43,7 +44,7 @@ def run(plan: Plan, settings: Settings, inbox: Inbox, story: Console, gang: Memb
     )
     programs = Programs(plan=plan, outputs=outputs, stall=stall, inbox=inbox, gang=gang, story=story)
     planned = [Child(name=program.name, role=program.role) for program in plan.programs]
-    manners = Manners(ended=programs.ended)
+    manners = Manners(tell=story.tell, ended=programs.ended)
     cause = supervise.run(
         planned,
         programs.spawn,
@@ -54,9 +55,11 @@ def run(plan: Plan, settings: Settings, inbox: Inbox, story: Console, gang: Memb
         ask=programs.ask,
     )
     programs.close()
-    sweep()
+    sweep(helpers, story.tell)
     until = time.monotonic() + (FLUSH_WHEN_STOPPED if cause.told else FLUSH)
     wiring.finish(tuple(outputs.values()), story.out, story.tell, until)
+    if not cause.told:
+        gang.outlast(lambda: left_over(helpers))
     return cause
 
 
@@ -70,7 +73,7 @@ class Programs:
     inbox: Inbox
     gang: Membership
     story: Console
-    memory: Memory | None = field(default_factory=Memory.now)
+    memory: RecentMemory = field(default_factory=lambda: RecentMemory.begin(time.monotonic()))
     knocker: Knocker | None = None
 
     def spawn(self, child: Child) -> int:
@@ -93,10 +96,12 @@ class Programs:
 
     def ask(self, children: Sequence[Child], failure: Outcome | None, told: bool) -> Instructions:
         """Return what the gang wants of the children, after telling it how they are."""
-        until = self.stall.look(children, time.monotonic())
+        now = time.monotonic()
+        self.memory = self.memory.again(now)
+        until = self.stall.look(children, now)
         state = self._state(children, failure, told=told)
         instructions = self.gang.ask(self._checked(state, children))
-        return replace(instructions, until=soonest(instructions.until, until))
+        return replace(instructions, until=soonest(instructions.until, until, self.memory.due))
 
     def ended(self, child: Child) -> Child:
         """Tell a child's end; return it with all that is known of it: where it stood still, what killed it."""
@@ -106,7 +111,7 @@ class Programs:
         if not policy.may_have_failed(child):
             return child
         why = self.stall.reasons.get(child.name) or policy.reason_of(child)
-        if killed := explain(self.memory, Memory.now()):
+        if killed := explain(self.memory.older, Memory.now()):
             why = f"{why}: {killed}"
         return replace(child, why=why, tail=self.outputs[child.name].tail())
 

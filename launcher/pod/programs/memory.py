@@ -7,8 +7,8 @@ no error. psutil does not read a cgroup's limits or its OOM counters, and costs 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Self
 
@@ -16,6 +16,8 @@ from typing import Self
 ENDLESS = 1 << 60
 # A limit that ran out was nearly reached; well below it, something else ran out: the node, or a limit above this one.
 REACHED = 0.9
+# A worker that was killed makes its program fail within this time, in seconds, or has nothing to do with its end.
+RECENT = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +70,30 @@ class Memory:
         limits = [(limit, place) for place in places if (limit := _number(place / version.limit)) is not None]
         limit, place = min(limits, key=lambda each: each[0], default=(None, places[0]))
         return cls(kills=int(kills[1]), limit=limit, peak=_number(place / version.peak)) if kills else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecentMemory:
+    """Two looks, the older one at least `RECENT` ago: a kill before it explains nothing that fails now."""
+
+    at: float
+    older: Memory | None
+    newer: Memory | None
+
+    @classmethod
+    def begin(cls, now: float, look: Callable[[], Memory | None] = Memory.now) -> Self:
+        """Look for the first time."""
+        first = look()
+        return cls(at=now, older=first, newer=first)
+
+    @property
+    def due(self) -> float:
+        """When to look again."""
+        return self.at + RECENT
+
+    def again(self, now: float, look: Callable[[], Memory | None] = Memory.now) -> Self:
+        """Look again, if it is time."""
+        return self if now < self.due else replace(self, at=now, older=self.newer, newer=look())
 
 
 def explain(before: Memory | None, after: Memory | None, *, victim: str = "it") -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from launcher.contract import Code
 from launcher.pod.outcome import Outcome
 from launcher.pod.programs.policy import Child
-from launcher.pod.programs.stall import family
+from launcher.pod.programs.processes import family
 
 _STOPPED, _DEAD = frozenset("Tt"), frozenset("ZXx")
 

@@ -5,9 +5,6 @@ whether that can come.
 
 A trainer's helper may work while the trainer waits for it, and may have left its session: its whole family counts, as
 /proc shows it.
-
-Read by hand: psutil knows no session and no process group; one look at 141 processes takes 1.7 ms here, psutil 4.6 ms
-for less, and 15 ms to import.
 """
 
 from __future__ import annotations
@@ -15,7 +12,7 @@ from __future__ import annotations
 import os
 import resource
 import signal
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,6 +21,7 @@ from launcher.pod.gang.here.service import HereService
 from launcher.pod.gang.protocol.messages import Wait
 from launcher.pod.programs import stall_rule
 from launcher.pod.programs.policy import Child, soonest
+from launcher.pod.programs.processes import family
 from launcher.pod.programs.stall_rule import Sample, StallState
 from launcher.pod.settings.nouns import Role
 
@@ -111,18 +109,6 @@ class StallWatch:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Process:
-    """One process as the kernel shows it; its ticks of CPU include those of its children that ended."""
-
-    pid: int
-    state: str  # R, S, D ... as in proc(5)
-    parent: int
-    group: int
-    session: int
-    ticks: int
-
-
 def cpu_seconds(pid: int) -> float:
     """Return the CPU seconds so far of a session's leader and its family."""
     return sum(process.ticks for process in family(pid)) / TICKS
@@ -164,30 +150,3 @@ def _is_python(pid: int) -> bool:
         return Path(f"/proc/{pid}/exe").readlink().name.startswith(INTERPRETERS)
     except OSError:  # it ended, or belongs to another user
         return False
-
-
-def family(pid: int) -> tuple[Process, ...]:
-    """Return a session's leader, its group, its session, and all below them."""
-    everyone = tuple(_processes())
-    found = {process.pid: process for process in everyone if pid in (process.group, process.session)}
-    more = found
-    while more:
-        more = {each.pid: each for each in everyone if each.parent in found and each.pid not in found}
-        found = found | more
-    return tuple(found.values())
-
-
-def _processes() -> Iterator[Process]:
-    for entry in os.scandir("/proc"):
-        if entry.name.isdecimal():
-            with suppress(OSError):  # it ended meanwhile
-                yield _parsed(Path(entry.path, "stat").read_bytes())
-
-
-def _parsed(stat: bytes) -> Process:
-    """Read one line of the kernel's; the program's name stands in brackets and may have any characters in it."""
-    pid, _, rest = stat.partition(b" ")
-    fields = rest.rpartition(b")")[2].split()
-    parent, group, session = map(int, fields[1:4])
-    ticks = sum(map(int, fields[11:15]))
-    return Process(pid=int(pid), state=fields[0].decode(), parent=parent, group=group, session=session, ticks=ticks)

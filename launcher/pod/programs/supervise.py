@@ -8,31 +8,48 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from launcher.contract import Code
 from launcher.pod.inbox import HALTING, STOPPING, Ended, Halted, Inbox, SignalCame
+from launcher.pod.log import Tell
 from launcher.pod.outcome import Outcome, StartError
-from launcher.pod.programs import policy
+from launcher.pod.programs import policy, processes
 from launcher.pod.programs.policy import ALONE, Cause, Child, Instructions, Step
+from launcher.pod.programs.processes import Process
+
+
+def give_to_sessions(signum: int, groups: Sequence[int]) -> None:
+    """Give a signal to groups that are sessions of their own; what stops a job stops the launcher with it.
+
+    The kernel lets none of the terminal's three stop such a group: it is halted by force. Nor a process 1.
+    """
+    for group in groups:
+        signal_group(group, signum)
+    forced = [group for group in groups if signum in HALTING and _leaves_to_kernel(group, signum)]
+    if forced and os.getpid() != 1:
+        for group in forced:
+            signal_group(group, signal.SIGSTOP)
+        os.kill(os.getpid(), signal.SIGSTOP)  # SIGCONT then arrives like any other signal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manners:
-    """How signals are taken: which ones end the children, and what follows when a child is stopped or continued.
+    """What stops the children, what tells them to end, how they get any other signal, and what follows an event.
 
-    And `ended`: what a child's end counts as.
-
-    A group without a shell above it in its session is not stopped by the terminal's own three: it is halted by force.
+    `halted`: a process was stopped. `ended`: a child ended; it returns what that counts as. What a child leaves in
+    its group is told to end, and killed after `farewell`, if there is any; otherwise it is killed at once.
     """
 
     stopping: tuple[int, ...] = STOPPING
-    halting: tuple[int, ...] = HALTING
+    telling: tuple[int, ...] = (signal.SIGTERM, signal.SIGCONT)  # a stopped process would not hear the first alone
+    give: Callable[[int, Sequence[int]], None] = give_to_sessions
     halted: Callable[[Halted], None] = lambda event: None
-    continued: Callable[[], None] = lambda: None
+    farewell: float = 0.0
+    tell: Tell = lambda event, **facts: None
     ended: Callable[[Child], Child] = lambda child: child
 
 
@@ -66,7 +83,7 @@ def run(
         if (instructions.run, instructions.cause, instructions.check) != (before.run, before.cause, before.check):
             continue  # what is allowed now may be all that there is to do, as where a pod has no pserver
         if step.signals:
-            children = _look(_perform(step, children))
+            children = _look(_perform(step, children, inbox, manners))
             continue
         if step.cause is None:
             children = _start(planned, spawn, children, instructions)
@@ -76,7 +93,7 @@ def run(
         if isinstance(event, SignalCame) and event.signum in manners.stopping:
             stop = stop or policy.stopped(event.signum, event.at)
         elif isinstance(event, SignalCame):
-            _pass_on(event.signum, children, manners)
+            manners.give(event.signum, [child.pid for child in children if child.left])
         elif isinstance(event, Halted):
             manners.halted(event)
         elif isinstance(event, Ended):
@@ -84,24 +101,27 @@ def run(
         children = _look(children)
 
 
-def sweep() -> None:
-    """Kill what the children left behind in sessions of its own: the launcher has become its parent."""
+def sweep(spared: Collection[Process], tell: Tell) -> None:
+    """Kill what the children left behind in sessions of its own, and name it: the launcher has become its parent."""
+    left = left_over(spared)
+    if left:
+        tell("left_behind", **processes.told_of(left))
     until = time.monotonic() + policy.KILL_PATIENCE
-    while (left := _own_children()) and time.monotonic() < until:
-        for pid in left:
-            with suppress(ProcessLookupError, PermissionError, ChildProcessError):
-                os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, os.WNOHANG)
+    while left and time.monotonic() < until:
+        for each in left:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(each.pid, signal.SIGKILL)
         time.sleep(0.002)
+        left = left_over(spared)
 
 
-def _own_children() -> list[int]:
-    """Return every process whose parent is this one."""
-    found: list[int] = []
-    for task in Path("/proc/self/task").iterdir():
-        with suppress(OSError):
-            found += map(int, (task / "children").read_text().split())
-    return found
+def left_over(spared: Collection[Process]) -> list[Process]:
+    """Return what the children left behind: all that lives below the launcher but the helpers of its entrypoint.
+
+    These were there before, or are in the launcher's own session: a child cannot come back into it.
+    """
+    keys, own = {each.key for each in spared}, os.getsid(0)
+    return processes.descendants(lambda each: each.session == own or each.key in keys)
 
 
 def _start(
@@ -119,13 +139,14 @@ def _start(
     return children
 
 
-def _perform(step: Step, children: Sequence[Child]) -> tuple[Child, ...]:
-    now = time.monotonic()
+def _perform(step: Step, children: Sequence[Child], inbox: Inbox, manners: Manners) -> tuple[Child, ...]:
+    by_pid = {child.pid: child for child in children}
     for pid, signum in step.signals:
-        signal_group(pid, signum)
-        if signum == signal.SIGTERM:
-            signal_group(pid, signal.SIGCONT)  # a stopped process would not hear it
-    given = dict(step.signals)
+        if signum == signal.SIGKILL and not by_pid[pid].running:
+            _see_off(by_pid[pid], inbox, manners)
+        for each in manners.telling if signum == signal.SIGTERM else (signum,):
+            signal_group(pid, each)
+    given, now = dict(step.signals), time.monotonic()
     return tuple(
         replace(child, told=now)
         if given.get(child.pid) == signal.SIGTERM
@@ -134,6 +155,18 @@ def _perform(step: Step, children: Sequence[Child]) -> tuple[Child, ...]:
         else child
         for child in children
     )
+
+
+def _see_off(child: Child, inbox: Inbox, manners: Manners) -> None:
+    """Name what a child left behind, and let it end by itself; after a TERM it had the grace for that."""
+    left = processes.in_group(child.pid)
+    if left:
+        manners.tell("left_behind", child=child.name, **processes.told_of(left))
+    if left and manners.farewell and child.told is None:
+        signal_group(child.pid, signal.SIGTERM)
+        until = time.monotonic() + manners.farewell
+        while _group_exists(child.pid) and time.monotonic() < until:
+            inbox.next(until)
 
 
 def _ended(event: Ended, children: Sequence[Child], manners: Manners) -> tuple[Child, ...]:
@@ -154,33 +187,6 @@ def _look(children: Sequence[Child]) -> tuple[Child, ...]:
     )
 
 
-def _pass_on(signum: int, children: Sequence[Child], manners: Manners) -> None:
-    """Give a signal to every child; what stops a job stops the launcher with it, as a shell above it expects."""
-    left = [child.pid for child in children if child.left]
-    if signum == signal.SIGCONT:
-        manners.continued()
-    _signal_all(left, signum)
-    forced = [pid for pid in left if signum in manners.halting and _leaves_to_kernel(pid, signum)]
-    if forced and os.getpid() != 1:  # the kernel lets none of the three stop a process 1
-        _signal_all(forced, signal.SIGSTOP)
-        os.kill(os.getpid(), signal.SIGSTOP)  # SIGCONT then arrives like any other signal
-
-
-def _leaves_to_kernel(pid: int, signum: int) -> bool:
-    """Return whether a process neither catches, nor ignores, nor blocks a signal."""
-    try:
-        status = Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return True
-    masks = [line.split()[1] for line in status.splitlines() if line.startswith(("SigBlk", "SigIgn", "SigCgt"))]
-    return not any(int(mask, 16) >> (signum - 1) & 1 for mask in masks)
-
-
-def _signal_all(groups: Sequence[int], signum: int) -> None:
-    for group in groups:
-        signal_group(group, signum)
-
-
 def signal_group(group: int, signum: int) -> None:
     """Give a signal to a process group; one that is gone, or no longer ours, is left alone."""
     with suppress(ProcessLookupError, PermissionError):
@@ -195,3 +201,13 @@ def _group_exists(group: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def _leaves_to_kernel(pid: int, signum: int) -> bool:
+    """Return whether a process neither catches, nor ignores, nor blocks a signal."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return True
+    masks = [line.split()[1] for line in status.splitlines() if line.startswith(("SigBlk", "SigIgn", "SigCgt"))]
+    return not any(int(mask, 16) >> (signum - 1) & 1 for mask in masks)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from launcher.pod.programs.memory import Memory, explain
+from launcher.pod.programs.memory import RECENT, Memory, RecentMemory, explain
 from tests.support.waiting import wait_until
 
 MIB = 2**20
@@ -182,6 +182,28 @@ def test_the_sentence_says_what_ran_out_and_what_to_do(limit: int | None, peak: 
 def test_nothing_is_said_where_nothing_was_killed_or_nothing_was_seen() -> None:
     look = Memory(kills=3, limit=None, peak=None)
     assert explain(look, look) == explain(None, look) == explain(look, None) == explain(None, None) == ""
+
+
+@pytest.mark.parametrize(
+    ("killed", "failed", "explained"),
+    [
+        (RECENT / 2, RECENT / 2 + 1, True),
+        (RECENT - 1, RECENT + 1, True),
+        (RECENT - 1, 2 * RECENT - 2, True),
+        (RECENT - 1, 2 * RECENT + 1, False),
+        (RECENT - 1, 99 * RECENT, False),
+    ],
+    ids=["at once", "with a look between", "a minute later", "two minutes later", "hours later"],
+)
+def test_a_kill_of_long_ago_explains_nothing(killed: float, failed: float, explained: bool) -> None:
+    def look(now: float) -> Memory:
+        return Memory(kills=4 if now >= killed else 3, limit=None, peak=None)
+
+    recent = RecentMemory.begin(0.0, lambda: look(0.0))
+    while recent.due < failed:
+        now = recent.due
+        recent = recent.again(now - 1, lambda: look(failed)).again(now, lambda now=now: look(now))  # type: ignore[misc]
+    assert bool(explain(recent.older, look(failed))) is explained
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -14,10 +15,12 @@ import psutil
 import pytest
 
 from tests.support.lives import CHILDREN, STOPPED, Life, Lives, child, gone, need_namespace, shell, state
+from tests.support.talking import events
 from tests.support.waiting import wait_until
 
 CATCHABLE = sorted(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD})
 HALTING = [signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU]
+JOB = {"LAUNCHER_RUNTIME": "env", "POD_IP": "127.0.0.1"}
 BOTH = pytest.mark.parametrize("process_one", [False, True], ids=["below another", "process 1"])
 
 
@@ -37,7 +40,7 @@ def listener(request: pytest.FixtureRequest) -> Iterator[Life]:
         assert life.line() == "ready"
         yield life
         life.send(signal.SIGTERM)
-        assert set(life.rest()) == {"15", "18"}  # a stopped child would not hear it, hence the 18
+        assert life.rest() == ["15"]
         assert life.end() == 143
 
 
@@ -49,8 +52,15 @@ def test_every_catchable_signal_is_passed_on_once(listener: Life, signum: int) -
     assert listener.line() == str(int(signum))
 
 
-def test_a_child_leads_a_session_and_a_group_of_its_own(lives: Lives) -> None:
+def test_a_command_leads_a_group_of_its_own_in_the_launchers_session(lives: Lives) -> None:
     life = lives.start(*child("deaf.py"))
+    (pid,) = life.numbers()
+    assert os.getpgid(pid) == pid
+    assert os.getsid(pid) == os.getsid(life.pid)
+
+
+def test_a_jobs_child_leads_a_session_and_a_group_of_its_own(lives: Lives) -> None:
+    life = lives.start(*child("deaf.py"), env={**JOB, "LAUNCHER_GRACE": "0.2"})
     (pid,) = life.numbers()
     assert os.getsid(pid) == os.getpgid(pid) == pid != os.getsid(life.pid)
 
@@ -88,14 +98,38 @@ def test_a_launcher_told_to_stop_ends_with_143_whatever_its_child_makes_of_it(li
     assert life.end() == 143
 
 
-def test_a_stopped_child_hears_the_term(lives: Lives) -> None:
-    life = lives.start(*child("listener.py", 0))
+def test_a_jobs_stopped_child_hears_the_term(lives: Lives) -> None:
+    life = lives.start(*child("listener.py", 0), env=JOB)
     assert life.line() == "ready"
     (process,) = life.below()
     os.kill(process.pid, signal.SIGSTOP)
     wait_until(lambda: state(process.pid) == STOPPED)
     life.send(signal.SIGTERM)
     assert life.end(5) == 143
+
+
+@BOTH
+def test_a_stopped_command_hears_the_term_when_it_is_continued(lives: Lives, process_one: bool) -> None:
+    """As without a launcher: a CONT is the affair of those who stopped it."""
+    if process_one:
+        need_namespace()
+    life = lives.start(*child("listener.py", 0), process_one=process_one, env={"LAUNCHER_GRACE": "20"})
+    assert life.line() == "ready"
+    (process,) = life.below()
+    os.kill(process.pid, signal.SIGSTOP)
+    wait_until(lambda: state(process.pid) == STOPPED)
+    life.send(signal.SIGTERM)
+    wait_until(lambda: _pending(process.pid, signal.SIGTERM))
+    assert state(process.pid) == STOPPED
+    life.send(signal.SIGCONT)
+    assert life.end(5) == 143
+    assert "15" in life.rest()
+
+
+def _pending(pid: int, signum: int) -> bool:
+    """Return whether a signal was sent to a process that has not taken it yet."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return any(int(line.split()[1], 16) >> (signum - 1) & 1 for line in lines if line.startswith("ShdPnd"))
 
 
 def test_an_interrupt_is_the_childs_own_affair_in_a_plain_init(lives: Lives) -> None:
@@ -190,15 +224,30 @@ def _orphanage(life: Life) -> psutil.Process:
 
 @BOTH
 @pytest.mark.parametrize("code", [0, 8])
-def test_what_a_child_leaves_behind_neither_holds_the_end_nor_stays(
+def test_what_a_command_leaves_behind_neither_holds_the_end_nor_stays_and_is_named(
     lives: Lives, process_one: bool, code: int
 ) -> None:
+    """It is deaf to TERM, so that it is killed in the end."""
     if process_one:
         need_namespace()
     life = lives.start(*child("leaver.py", code), process_one=process_one, env={"LAUNCHER_GRACE": "20"})
     assert life.line()
     assert life.end(5) == code
     assert life.rest() == [], "the one that held the output is gone"
+    (told,) = events(life, "left_behind")
+    assert [each["argv"] for each in told["processes"]] == [list(child("leaver.py", code))]
+
+
+def test_what_a_command_leaves_behind_is_told_to_end_first(lives: Lives) -> None:
+    left = "trap 'echo told; exit' TERM; echo up; while :; do sleep 0.02; done"
+    life = lives.start(*shell(f"sh -c {shlex.quote(left)} sh --token=abc & read end; exit 4"))
+    assert life.line() == "up"
+    assert life.process.stdin
+    life.process.stdin.close()
+    assert life.line() == "told"
+    assert life.end(5) == 4
+    (told,) = events(life, "left_behind")
+    assert ["sh", "-c", left, "sh", "--token=***"] in [each["argv"] for each in told["processes"]]
 
 
 def test_a_grandchild_that_holds_the_pipe_does_not_hold_a_jobs_end(lives: Lives) -> None:
@@ -209,23 +258,48 @@ def test_a_grandchild_that_holds_the_pipe_does_not_hold_a_jobs_end(lives: Lives)
     assert gone(left)
 
 
+TELLING = "trap 'echo awake' USR1; trap 'echo continued' CONT; echo ready; while :; do read word; done"
+# A launcher below this is where a shell would have it: in a group of its own, with a parent that could continue it.
+AS_A_JOB = (sys.executable, "-c", "import subprocess, sys; subprocess.run(sys.argv[1:], process_group=0)")
+
+
 @pytest.mark.parametrize("signum", HALTING, ids=lambda each: each.name)
-def test_without_a_terminal_a_stop_signal_stops_the_children_too_until_they_are_continued(
+def test_a_stop_signal_stops_the_command_and_then_the_launcher_until_both_are_continued(
     lives: Lives, signum: int
 ) -> None:
-    life = lives.start(*shell("echo ready; read never"))
+    life = lives.start(*shell(TELLING), before=AS_A_JOB)
+    life.line()
+    (launcher,) = psutil.Process(life.pid).children()
+    (command,) = launcher.children()
+    for _ in range(2):
+        launcher.send_signal(signum)
+        wait_until(lambda: state(launcher.pid) == state(command.pid) == STOPPED)
+        launcher.send_signal(signal.SIGCONT)
+        assert life.line() == "continued"
+        launcher.send_signal(signal.SIGUSR1)
+        assert life.line() == "awake", "it was continued once"
+    launcher.send_signal(signal.SIGTERM)
+    life.process.wait(10)
+
+
+@pytest.mark.parametrize("signum", HALTING, ids=lambda each: each.name)
+def test_a_jobs_children_are_stopped_with_it_until_they_are_continued(lives: Lives, signum: int) -> None:
+    life = lives.start(*shell("echo ready; read never < /dev/zero"), env={**JOB, "LAUNCHER_GRACE": "0.2"})
     life.line()
     (process,) = life.below()
     life.send(signum)
     wait_until(lambda: state(life.pid) == state(process.pid) == STOPPED)
     life.send(signal.SIGCONT)
-    wait_until(lambda: {state(life.pid), state(process.pid)} == {"S"})
+    wait_until(lambda: STOPPED not in (state(life.pid), state(process.pid)))
 
 
-def test_process_1_stops_nothing_that_nobody_could_continue(lives: Lives) -> None:
-    need_namespace()
+@BOTH
+def test_nothing_is_stopped_that_nobody_could_continue(lives: Lives, process_one: bool) -> None:
+    """As without a launcher: the kernel stops no process 1, and none that has no shell above it."""
+    if process_one:
+        need_namespace()
     script = "trap 'echo awake' USR1; echo ready; while :; do read word; done"
-    life = lives.start(*shell(script), process_one=True, env={"LAUNCHER_GRACE": "0.2"})
+    life = lives.start(*shell(script), process_one=process_one, env={"LAUNCHER_GRACE": "0.2"})
     assert life.line() == "ready"
     life.send(signal.SIGTSTP)
     for _ in range(2):  # the first may be taken before the one above, which has a higher number

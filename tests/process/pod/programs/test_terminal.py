@@ -15,6 +15,7 @@ import subprocess
 import termios
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -201,10 +202,54 @@ def test_bg_leaves_the_command_in_the_background_where_it_may_not_read(shell: Te
     wait_until(
         lambda: state(command.pid) == state(launcher.pid) == STOPPED
     )  # it went on to read, as bg says it may not
+    # The shell hears of it once the launcher's last thread has stopped: until then `fg` would continue nothing.
+    shell.keys("until jobs | grep -q Stopped; do sleep 0.02; done; echo a''gain\n")
+    shell.see("again\r\n")
     shell.keys("fg\n")
     wait_until(lambda: shell.foreground() == os.getpgid(command.pid))
     shell.keys("now\n")
     shell.see("got: now")
+    assert shell.prompt() == 0
+
+
+def test_the_command_gets_what_was_sent_and_nothing_else(shell: Terminal) -> None:
+    """Not even a CONT when it starts, or with a TERM."""
+    shell.run(child("listener.py"))
+    shell.see("ready\r\n")
+    shell.keys(CTRL_C)
+    assert shell.see(re.compile(r".*?2\r\n", re.DOTALL))[0] == "^C2\r\n"
+    shell.launcher().send_signal(signal.SIGTERM)
+    assert shell.see(re.compile(r"(.*?)\[143\]> ", re.DOTALL))[1].split() == ["15"]
+
+
+def test_fg_continues_the_command_once(shell: Terminal) -> None:
+    shell.run(
+        ["sh", "-c", "trap 'echo continued' CONT; echo read''y; while :; do read word && echo got: $word; done"]
+    )
+    shell.see("ready")
+    for _ in range(3):
+        shell.keys(CTRL_Z)
+        shell.see("Stopped")
+        shell.prompt()
+        shell.keys("fg\n")
+        shell.see("continued\r\n")
+        shell.keys("word\n")
+        assert "continued" not in shell.see(re.compile(".*?got: word", re.DOTALL))[0]
+    shell.launcher().send_signal(signal.SIGTERM)
+
+
+def test_fg_gives_the_terminal_to_a_command_that_went_on_in_the_background(shell: Terminal, tmp_path: Path) -> None:
+    """The shell continues nothing that runs, so that the command asks for the terminal before the launcher knows."""
+    go = tmp_path / "go"
+    script = f"echo read''y; until test -e {go}; do sleep 0.02; done; read word; echo got: $word"
+    shell.run(["sh", "-c", script], more=" &")
+    shell.prompt()
+    shell.see("ready")
+    shell.keys("fg\n")
+    wait_until(lambda: shell.foreground() == os.getpgid(shell.launcher().pid))
+    go.touch()
+    shell.keys("a word\n")
+    shell.see("got: a word")
     assert shell.prompt() == 0
 
 
