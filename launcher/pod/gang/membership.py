@@ -161,6 +161,13 @@ class Membership:
             self._inbox.next(until)
         return self._node.verdict or own
 
+    def waits(self, reason: str) -> None:
+        """Tell what this pod's programs wait for, also who asks whether it is ready; nothing ends it."""
+        self._node.waits(reason)
+        if reason and reason != self._waiting:
+            self._tell("waiting_for_program", reason=reason)
+        self._waiting = reason
+
     @property
     def environment(self) -> Mapping[str, str]:
         """What a trainer needs to speak to its launcher."""

@@ -149,6 +149,10 @@ class GangNode:
             return self.member.leads and self.member.waited_for(time.monotonic())
         return self.member.status.stopping and self.member.answers_for(self.store.facts)
 
+    def waits(self, reason: str) -> None:
+        """Show what the programs here wait for."""
+        self._statuses.waiting = reason
+
     def close(self, linger: float) -> None:
         """Say the last words, and let the others read them."""
         self._statuses.publish(self.member.status)

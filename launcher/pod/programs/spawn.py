@@ -1,4 +1,8 @@
-"""Starts a process as a child that cannot outlive the launcher; the only place that starts any."""
+"""Starts processes that cannot outlive the launcher; the only place that starts any.
+
+exec waits for the volume that a program lies on. A plain init has nothing else to do meanwhile; the launcher of a job
+has, and leaves exec to a thread.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,12 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any
 
 from launcher.pod.outcome import StartError
 from launcher.pod.programs import die_with_parent
@@ -14,61 +23,146 @@ from launcher.pod.programs import die_with_parent
 PR_SET_CHILD_SUBREAPER = 36
 # Python ignores these from its start on; a child must find them as the launcher did.
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+# From <spawn.h>, the same in glibc and musl; what both keep has 336 bytes at most, a set of signals 128.
+SPAWN_SETSIGDEF, SPAWN_SETSIGMASK, SPAWN_SETSID = 0x04, 0x08, 0x80
+SPAWN_BYTES = 512
 
 
 def adopt_orphans() -> None:
     """Become the parent of every orphan below this process, as process 1 is by itself."""
     if os.getpid() != 1:
-        import ctypes  # only here: 2 MB and 5 ms that process 1 does not need
+        import ctypes  # only here: 2 MB and 5 ms that a plain init does not need as process 1
 
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
-def spawn(
-    argv: Sequence[str],
-    env: Mapping[str, str],
-    *,
-    files: Mapping[int, int] | None = None,
-    own_session: bool = True,
-) -> int:
-    """Start a program in a session (else a process group) of its own and return its pid.
+def spawn(argv: Sequence[str], env: Mapping[str, str], *, own_session: bool = True) -> int:
+    """Start a program in a session (else a process group) of its own; return its pid once exec is done.
 
-    `files` says which of the launcher's descriptors the child has as which; call it from the main thread only,
-    since the tie to the parent is one to the parent's thread.
+    Call it from the main thread only, since the tie to the parent is one to the parent's thread.
     """
-    if not argv[0]:
-        raise StartError(_why(argv[0], errno.ENOENT, env))
-    actions = [(os.POSIX_SPAWN_DUP2, ours, theirs) for theirs, ours in (files or {}).items()]
-    place = {"setsid": True} if own_session else {"setpgroup": 0}
+    place: dict[str, Any] = {"setsid": True} if own_session else {"setpgroup": 0}
     env = die_with_parent.without_coercion(env)
-    tied = os.getpid() != 1
+    if os.getpid() != 1:
+        return _executed(*_tied(argv, env, place), argv, env)
+    try:
+        return _posix_spawn(argv, env, place)
+    except OSError as failure:
+        raise _refused(argv, env, failure.errno or 0) from failure
+
+
+class Start:
+    """A program on its way into a session of its own: its output goes to a descriptor, its input is empty.
+
+    Make it on the main thread only, since the tie to the parent is one to the parent's thread.
+    """
+
+    def __init__(
+        self, argv: Sequence[str], env: Mapping[str, str], output: int, nudge: Callable[[], None] = lambda: None
+    ) -> None:
+        """Begin; `nudge` is called once the result is there."""
+        self.begun = time.monotonic()
+        self._pid = 0
+        self._error: Exception | None = None
+        self._dropped = False
+        env = die_with_parent.without_coercion(env)
+        if os.getpid() == 1:
+            execute = partial(_spawn_aside, argv, env, output)
+        else:
+            files = [
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                *((os.POSIX_SPAWN_DUP2, output, theirs) for theirs in (1, 2)),
+            ]
+            execute = partial(_executed, *_tied(argv, env, {"setsid": True, "file_actions": files}), argv, env)
+        threading.Thread(target=self._run, args=(execute, nudge), name="exec", daemon=True).start()
+
+    def result(self) -> int:
+        """Return the pid once exec is done, until then 0; raise why it cannot be done."""
+        if self._error:
+            raise self._error
+        return self._pid
+
+    def drop(self) -> None:
+        """Want it no more: once exec is done it is killed; until then it is the caller's to sweep."""
+        self._dropped = True
+        self._kill_dropped()
+
+    def _run(self, execute: Callable[[], int], nudge: Callable[[], None]) -> None:
+        try:
+            self._pid = execute()
+        except Exception as error:
+            self._error = error
+        self._kill_dropped()
+        nudge()
+
+    def _kill_dropped(self) -> None:
+        if self._dropped and self._pid:
+            with suppress(ProcessLookupError):
+                os.killpg(self._pid, signal.SIGKILL)
+
+
+def _tied(argv: Sequence[str], env: Mapping[str, str], more: Mapping[str, Any]) -> tuple[int, int]:
+    """Start the script that dies with this thread and becomes the program; return its pid, and where it reports."""
+    if not argv[0]:
+        raise _refused(argv, env, errno.ENOENT)
     told, report = os.pipe()
     try:
-        os.set_inheritable(report, tied)
-        words = _tied(report, argv) if tied else list(argv)
-        pid = os.posix_spawnp(
-            words[0], words, env, file_actions=actions, setsigmask=[], setsigdef=IGNORED_BY_PYTHON, **place
-        )
-        os.close(report)
-        report = -1
-        error = os.read(told, 16)
+        os.set_inheritable(report, True)
+        script = [sys.executable, "-I", "-S", die_with_parent.__file__, str(os.getpid()), str(report)]
+        pid = _posix_spawn([*script, *argv], env, more)
     except OSError as failure:
-        raise StartError(_why(argv[0], failure.errno or 0, env)) from failure
-    finally:
         os.close(told)
-        if report >= 0:
-            os.close(report)
+        raise _refused(argv, env, failure.errno or 0) from failure
+    finally:
+        os.close(report)
+    return pid, told
+
+
+def _executed(pid: int, told: int, argv: Sequence[str], env: Mapping[str, str]) -> int:
+    """Return the pid once the script has become the program, which closes its report."""
+    with open(told, "rb", buffering=0) as report:
+        error = report.read(16)
     if error:
-        raise StartError(_why(argv[0], int(error), env))
+        raise _refused(argv, env, int(error))
     return pid
 
 
-def _tied(report: int, argv: Sequence[str]) -> list[str]:
-    return [sys.executable, "-I", "-S", die_with_parent.__file__, str(os.getpid()), str(report), *argv]
+def _posix_spawn(words: Sequence[str], env: Mapping[str, str], more: Mapping[str, Any]) -> int:
+    return os.posix_spawnp(words[0], tuple(words), env, setsigmask=[], setsigdef=IGNORED_BY_PYTHON, **more)
 
 
-def _why(program: str, number: int, env: Mapping[str, str]) -> str:
-    reason = os.strerror(number)
+def _spawn_aside(argv: Sequence[str], env: Mapping[str, str], output: int) -> int:
+    """Start a program while other threads go on: os.posix_spawn keeps the interpreter's lock until exec is done."""
+    import ctypes
+
+    libc = ctypes.CDLL(None)
+    files, how, mask, default = (ctypes.create_string_buffer(SPAWN_BYTES) for _ in range(4))
+    libc.posix_spawn_file_actions_init(files)
+    libc.posix_spawn_file_actions_addopen(files, 0, os.fsencode(os.devnull), os.O_RDONLY, 0)
+    for theirs in (1, 2):
+        libc.posix_spawn_file_actions_adddup2(files, output, theirs)
+    libc.sigemptyset(mask)
+    libc.sigemptyset(default)
+    for signum in IGNORED_BY_PYTHON:
+        libc.sigaddset(default, signum)
+    libc.posix_spawnattr_init(how)
+    libc.posix_spawnattr_setflags(how, SPAWN_SETSIGDEF | SPAWN_SETSIGMASK | SPAWN_SETSID)
+    libc.posix_spawnattr_setsigmask(how, mask)
+    libc.posix_spawnattr_setsigdefault(how, default)
+    words = [os.fsencode(word) for word in argv]
+    pairs = [os.fsencode(f"{name}={value}") for name, value in env.items()]
+    pid = ctypes.c_int()
+    arrays = [(ctypes.c_char_p * (len(texts) + 1))(*texts) for texts in (words, pairs)]
+    if error := libc.posix_spawnp(ctypes.byref(pid), words[0], files, how, *arrays):
+        raise _refused(argv, env, error)
+    libc.posix_spawn_file_actions_destroy(files)
+    return pid.value
+
+
+def _refused(argv: Sequence[str], env: Mapping[str, str], number: int) -> StartError:
+    program, reason = argv[0], os.strerror(number)
     if "/" in program:
-        return f"cannot start {program!r}: {reason}; is it in the image, executable, and built for this machine?"
-    return f"cannot start {program!r}: {reason} on PATH={env.get('PATH', '')}; is it in the image?"
+        return StartError(
+            f"cannot start {program!r}: {reason}; is it in the image, executable, and built for this machine?"
+        )
+    return StartError(f"cannot start {program!r}: {reason} on PATH={env.get('PATH', '')}; is it in the image?")

@@ -33,6 +33,7 @@ RECEIVING = 16 * 1024  # of each connection the kernel holds no more: questions 
 class Statuses:
     """The thread, and what other threads may ask of it; `leader` is the address that `/gang` names elsewhere.
 
+    `waiting` is what this pod's own programs wait for.
     `fresh` gives a published status, each time that it is asked for, what has changed in it without being news.
     """
 
@@ -50,6 +51,7 @@ class Statuses:
         patience: Patience | None = None,
     ) -> None:
         self.leader = ""
+        self.waiting = ""
         self._own = own
         self._at = (bind, port)
         self._tell = tell
@@ -150,7 +152,7 @@ class Statuses:
             case "/healthz":
                 return pages.sentence_reply(200, "ok")
             case "/readyz":
-                return pages.ready(own, pages.word_of(own, heard))
+                return pages.ready(own, pages.word_of(own, heard), self.waiting)
             case "/gang":
                 return pages.gang_reply(own, heard, self.leader, time.monotonic())
             case "/metrics":

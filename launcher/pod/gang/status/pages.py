@@ -33,8 +33,10 @@ def sentence_reply(code: int, text: str) -> Reply:
     return Reply(code=code, body=text.encode(errors="replace") + b"\n")
 
 
-def ready(own: Status, word: LeaderMessage | None) -> Reply:
-    """Return 200 once the pod serves, and until then what it waits for."""
+def ready(own: Status, word: LeaderMessage | None, waiting: str = "") -> Reply:
+    """Return 200 once the pod serves, and until then what it waits for; `waiting` says what its own programs do."""
+    if waiting:
+        return sentence_reply(503, f"{own.phase}: {waiting}")
     if own.phase in READY:
         return sentence_reply(200, own.phase)
     if own.failure:
