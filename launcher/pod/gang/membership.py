@@ -48,7 +48,7 @@ class Membership:
         self._settings = settings
         self._inbox = inbox
         self._tell = tell
-        self._node = GangNode(settings, inbox.nudge, tell, facts)
+        self._node = GangNode(settings, inbox, tell, facts)
         self._member = self._node.member
         self._end: Cause | None = None
         self._met = False

@@ -59,8 +59,9 @@ def run(plan: Plan, settings: Settings, inbox: Inbox, story: Console, gang: Memb
         ask=programs.ask,
     )
     programs.close()
-    sweep()
     until = time.monotonic() + (FLUSH_WHEN_STOPPED if cause.told else FLUSH)
+    inbox.back_by(until)
+    sweep()
     wiring.finish(tuple(outputs.values()), story.out, story.tell, until)
     return cause
 
