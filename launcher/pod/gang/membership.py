@@ -179,6 +179,11 @@ class Membership:
         return self._node.here.marks
 
     @property
+    def boot(self) -> str:
+        """What tells this launcher's life from all others."""
+        return self._member.status.who.boot
+
+    @property
     def address(self) -> str:
         """This pod's own address."""
         return self._member.status.who.address

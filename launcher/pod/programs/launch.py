@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from launcher.contract import Code
 from launcher.pod.console import Console
 from launcher.pod.gang.membership import Membership
 from launcher.pod.gang.protocol.state import ChildrenState
@@ -19,7 +20,7 @@ from launcher.pod.programs.memory import Memory, explain
 from launcher.pod.programs.plan import Plan
 from launcher.pod.programs.policy import Cause, Child, Instructions, exit_code, soonest
 from launcher.pod.programs.ports import Knocker, check_free
-from launcher.pod.programs.spawn import Start
+from launcher.pod.programs.spawn import Guardian, Start
 from launcher.pod.programs.stall import StallWatch
 from launcher.pod.programs.supervise import Manners, sweep
 from launcher.pod.settings.masking import masked
@@ -30,6 +31,7 @@ from launcher.pod.settings.nouns import Role, Settings
 FLUSH = 10.0
 FLUSH_WHEN_STOPPED = 2.0
 SLOW = 5.0  # a start that takes longer is told of
+UNGUARDED = "the launcher's guardian was killed: without it programs could outlive the launcher"
 
 
 def run(plan: Plan, settings: Settings, inbox: Inbox, story: Console, gang: Membership, heading: str) -> Cause:
@@ -42,6 +44,7 @@ def run(plan: Plan, settings: Settings, inbox: Inbox, story: Console, gang: Memb
         plan=plan,
         outputs=outputs,
         stall=stall,
+        guardian=Guardian(gang.boot),
         inbox=inbox,
         gang=gang,
         story=story,
@@ -73,6 +76,7 @@ class Programs:
     plan: Plan
     outputs: dict[str, ProgramOutput]
     stall: StallWatch
+    guardian: Guardian
     inbox: Inbox
     gang: Membership
     story: Console
@@ -99,6 +103,8 @@ class Programs:
         """Return what the gang wants of the children, after telling it how they are."""
         now = time.monotonic()
         until = soonest(self.stall.look(children, now), self._overdue(now))
+        if self.guardian.gone:
+            failure = failure or Outcome(code=Code.GANG, reason=UNGUARDED)
         state = self._state(children, failure, told=told)
         instructions = self.gang.ask(self._checked(state, children))
         if failure or told or instructions.cause:
@@ -107,6 +113,7 @@ class Programs:
 
     def ended(self, child: Child) -> Child:
         """Tell a child's end; return it with all that is known of it: where it stood still, what killed it."""
+        self.guardian.forget(child.pid)
         child = self.stall.judged(child)
         code, told = exit_code(child.code or 0), child.told is not None
         self.story.tell("child_exited", child=child.name, code=code, told_to_end=told)
@@ -128,8 +135,9 @@ class Programs:
         return replace(state, checked=found.well, failure=state.failure or found.failure)
 
     def close(self) -> None:
-        """Stop asking whether the pserver accepts connections, and waiting for a start."""
+        """End what is here beside the programs."""
         self._drop()
+        self.guardian.close()
         if self.knocker:
             self.knocker.close()
 
@@ -145,8 +153,9 @@ class Programs:
         if serves:
             check_free(self.gang.address, self.plan.ports)
         more = {} if serves else {**self.stall.environment, **self.gang.environment}
-        env = {**os.environ, **more, **program.env}
-        return Start(program.argv, env, self.outputs[child.name].pump.write_end, self.inbox.nudge)
+        env = {**os.environ, **more, **program.env, **self.guardian.environment}
+        output = self.outputs[child.name].pump.write_end
+        return Start(program.argv, env, output, self.guardian.watch, self.inbox.nudge)
 
     def _begun(self, child: Child, pid: int) -> None:
         program, pump = self.outputs[child.name].program, self.outputs[child.name].pump

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import select
 import signal
 import sys
 import threading
@@ -18,7 +19,7 @@ from functools import partial
 from typing import Any
 
 from launcher.pod.outcome import StartError
-from launcher.pod.programs import die_with_parent
+from launcher.pod.programs import die_with_parent, guardian
 
 PR_SET_CHILD_SUBREAPER = 36
 # Python ignores these from its start on; a child must find them as the launcher did.
@@ -41,6 +42,7 @@ def spawn(argv: Sequence[str], env: Mapping[str, str], *, own_session: bool = Tr
 
     Call it from the main thread only, since the tie to the parent is one to the parent's thread.
     """
+    _refuse_nothing(argv, env)
     place: dict[str, Any] = {"setsid": True} if own_session else {"setpgroup": 0}
     env = die_with_parent.without_coercion(env)
     if os.getpid() != 1:
@@ -51,6 +53,66 @@ def spawn(argv: Sequence[str], env: Mapping[str, str], *, own_session: bool = Tr
         raise _refused(argv, env, failure.errno or 0) from failure
 
 
+class Guardian:
+    """Ends what this launcher's programs leave when it is killed; with a process 1 all ends without one.
+
+    The programs are to have its `environment`.
+    """
+
+    def __init__(self, word: str) -> None:
+        """Start it; it waits for the end of the pipe."""
+        self.environment: Mapping[str, str] = {}
+        self._pid, self._pipe = 0, -1
+        if os.getpid() == 1:
+            return
+        self.environment = {guardian.VARIABLE: word}
+        env = {name: value for name, value in os.environ.items() if name != guardian.VARIABLE}  # it is no program
+        read, self._pipe = os.pipe()
+        files = [
+            (os.POSIX_SPAWN_DUP2, read, 0),
+            *((os.POSIX_SPAWN_OPEN, theirs, os.devnull, os.O_WRONLY, 0) for theirs in (1, 2)),
+        ]
+        script = [sys.executable, "-I", "-S", guardian.__file__, word]
+        every = signal.valid_signals()
+        try:
+            self._pid = os.posix_spawn(script[0], script, env, file_actions=files, setsid=True, setsigmask=every)
+        except OSError as failure:
+            raise _refused(script, env, failure.errno or 0) from failure
+        finally:
+            os.close(read)
+
+    @property
+    def gone(self) -> bool:
+        """Whether it has been ended by others."""
+        if self._pipe < 0:
+            return False
+        poll = select.poll()
+        poll.register(self._pipe, 0)
+        return bool(poll.poll(0))
+
+    def watch(self, pid: int) -> None:
+        """Have the session of a program ended with this launcher."""
+        self._tell(pid)
+
+    def forget(self, pid: int) -> None:
+        """Have it ended no more: the program has, and its number may become another's."""
+        self._tell(-pid)
+
+    def close(self) -> None:
+        """End it: there is nothing left to guard."""
+        if self._pipe >= 0:
+            with suppress(ProcessLookupError, ChildProcessError):
+                os.kill(self._pid, signal.SIGKILL)
+                os.waitpid(self._pid, 0)
+            os.close(self._pipe)
+            self._pipe = -1
+
+    def _tell(self, number: int) -> None:
+        if self._pipe >= 0:
+            with suppress(BrokenPipeError):  # which is seen by whoever asks whether it is gone
+                os.write(self._pipe, b"%d\n" % number)
+
+
 class Start:
     """A program on its way into a session of its own: its output goes to a descriptor, its input is empty.
 
@@ -58,9 +120,15 @@ class Start:
     """
 
     def __init__(
-        self, argv: Sequence[str], env: Mapping[str, str], output: int, nudge: Callable[[], None] = lambda: None
+        self,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        output: int,
+        watch: Callable[[int], None] = lambda pid: None,
+        nudge: Callable[[], None] = lambda: None,
     ) -> None:
-        """Begin; `nudge` is called once the result is there."""
+        """Begin; `watch` is called once there is a process that may outlive this one, `nudge` once a result."""
+        _refuse_nothing(argv, env)
         self.begun = time.monotonic()
         self._pid = 0
         self._error: Exception | None = None
@@ -73,7 +141,9 @@ class Start:
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
                 *((os.POSIX_SPAWN_DUP2, output, theirs) for theirs in (1, 2)),
             ]
-            execute = partial(_executed, *_tied(argv, env, {"setsid": True, "file_actions": files}), argv, env)
+            pid, told = _tied(argv, env, {"setsid": True, "file_actions": files})
+            watch(pid)
+            execute = partial(_executed, pid, told, argv, env)
         threading.Thread(target=self._run, args=(execute, nudge), name="exec", daemon=True).start()
 
     def result(self) -> int:
@@ -103,8 +173,6 @@ class Start:
 
 def _tied(argv: Sequence[str], env: Mapping[str, str], more: Mapping[str, Any]) -> tuple[int, int]:
     """Start the script that dies with this thread and becomes the program; return its pid, and where it reports."""
-    if not argv[0]:
-        raise _refused(argv, env, errno.ENOENT)
     told, report = os.pipe()
     try:
         os.set_inheritable(report, True)
@@ -157,6 +225,11 @@ def _spawn_aside(argv: Sequence[str], env: Mapping[str, str], output: int) -> in
         raise _refused(argv, env, error)
     libc.posix_spawn_file_actions_destroy(files)
     return pid.value
+
+
+def _refuse_nothing(argv: Sequence[str], env: Mapping[str, str]) -> None:
+    if not argv[0]:  # for a search along PATH a directory has that name
+        raise _refused(argv, env, errno.ENOENT)
 
 
 def _refused(argv: Sequence[str], env: Mapping[str, str], number: int) -> StartError:
