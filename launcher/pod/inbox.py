@@ -79,11 +79,28 @@ class Inbox:
         self._ending = tuple(each for each in ends if signal.getsignal(each) is not signal.SIG_IGN)
         self._arrived: queue.SimpleQueue[int | Halted | Returned | Nudged] = queue.SimpleQueue()
         self._nudged = False
+        self._back_by: float | None = time.monotonic()  # None while the main thread is here
         self._ended: deque[_Event] = deque()
         threading.Thread(target=self._take_signals, name="signals", daemon=True).start()
 
     def next(self, until: float | None = None) -> _Event | None:
         """Return the next event, or None once the monotonic clock passes `until`."""
+        self._back_by = None
+        try:
+            return self._next(until)
+        finally:
+            self._back_by = time.monotonic()
+
+    def back_by(self, when: float) -> None:
+        """Say that the main thread has something to do that takes until then at most."""
+        self._back_by = when
+
+    def away(self, now: float) -> float:
+        """Return for how long the main thread has been away, or too long: it stands still; any thread may ask."""
+        back_by = self._back_by
+        return 0.0 if back_by is None else max(0.0, now - back_by)
+
+    def _next(self, until: float | None) -> _Event | None:
         while not self._ended:
             wait = None if until is None else max(0.0, until - time.monotonic())
             try:

@@ -46,7 +46,7 @@ class HangingVolume:
             LOOKUP: self._lookup,
             GETATTR: lambda node, _: struct.pack("QII", FOR_EVER, 0, 0) + self._attributes(node),
             MKDIR: lambda node, said: self._make(node, said[8:], stat.S_IFDIR | 0o755),
-            CREATE: lambda node, said: self._make(node, said[16:], stat.S_IFREG | 0o644) + bytes(16),
+            CREATE: lambda node, said: self._make(node, said[16:], *struct.unpack_from("I", said, 4)) + bytes(16),
             OPEN: lambda node, said: bytes(16),
             OPENDIR: lambda node, said: bytes(16),
             WRITE: self._write,

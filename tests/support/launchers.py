@@ -63,6 +63,12 @@ class Launcher:
             return found
         return {}
 
+    def page(self, path: str) -> tuple[int, str]:
+        """Return the code and the text of one of its pages; nothing where it does not answer."""
+        with suppress(OSError, HTTPException), self._ask(path) as answer:
+            return answer.status, answer.read().decode().rstrip("\n")
+        return 0, ""
+
     @property
     def phase(self) -> str:
         """How far it says that it is."""
@@ -78,9 +84,9 @@ class Launcher:
         assert found
         return found
 
-    def _ask(self) -> HTTPResponse:
+    def _ask(self, path: str = "/status") -> HTTPResponse:
         wire = HTTPConnection(self.address, STATUS_PORT, timeout=2)
-        wire.request("GET", "/status", headers={"Connection": "close"})
+        wire.request("GET", path, headers={"Connection": "close"})
         return wire.getresponse()
 
     def _child(self, role: str) -> psutil.Process | None:

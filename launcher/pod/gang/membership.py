@@ -51,7 +51,7 @@ class Membership:
         self._settings = settings
         self._inbox = inbox
         self._tell = tell
-        self._node = GangNode(settings, inbox.nudge, tell, facts)
+        self._node = GangNode(settings, inbox, tell, facts)
         self._member = self._node.member
         self._end: Cause | None = None
         self._met = False
@@ -184,6 +184,13 @@ class Membership:
             self._inbox.next(until)
         return self._node.verdict or own
 
+    def waits(self, reason: str) -> None:
+        """Tell what this pod's programs wait for, also who asks whether it is ready; nothing ends it."""
+        self._node.waits(reason)
+        if reason and reason != self._waiting:
+            self._tell("waiting_for_program", reason=reason)
+        self._waiting = reason
+
     @property
     def environment(self) -> Mapping[str, str]:
         """What a trainer needs to speak to its launcher."""
@@ -198,6 +205,11 @@ class Membership:
     def patience_with_waits(self) -> float:
         """For how long a trainer may do nothing but wait before the leader is told."""
         return lease.patience_with_waits(self._member.rules.limits)
+
+    @property
+    def boot(self) -> str:
+        """What tells this launcher's life from all others."""
+        return self._member.status.who.boot
 
     @property
     def address(self) -> str:

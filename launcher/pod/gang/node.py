@@ -23,6 +23,7 @@ from launcher.pod.gang.status.loop import Statuses
 from launcher.pod.gang.status.metrics import Facts
 from launcher.pod.gang.store.run_events import RunEvents
 from launcher.pod.gang.store.store import Store
+from launcher.pod.inbox import Inbox
 from launcher.pod.log import Tell, WaitTold
 from launcher.pod.outcome import Outcome, SettingsError
 from launcher.pod.peers.roster import Roster
@@ -35,7 +36,7 @@ _STRANGERS = 100  # so many are told: who answers with ever new names does not f
 class GangNode:
     """The parts of one launcher, and the verdict once there is one."""
 
-    def __init__(self, settings: Settings, nudge: Callable[[], None], tell: Tell, facts: Callable[[], Facts]) -> None:
+    def __init__(self, settings: Settings, inbox: Inbox, tell: Tell, facts: Callable[[], Facts]) -> None:
         timing = settings.timing
         limits = lease.limits_of(peer=timing.peer, join=timing.join, rejoin=timing.rejoin)
         who = Who(role=settings.role, address=settings.address, uid="", boot=secrets.token_hex(8))
@@ -49,8 +50,8 @@ class GangNode:
             ),
             rules=Rules(limits=limits, restarts=settings.max_restarts, grace=lease.grace(timing.grace, limits)),
         )
-        self.here = HereService(nudge)
-        self.store = Store(settings, nudge, tell)
+        self.here = HereService(inbox.nudge)
+        self.store = Store(settings, inbox.nudge, tell)
         self.verdict: Outcome | None = None
         self.decided = 0.0
         self._staged_bytes = self._looked_at = 0  # so far; another thread counts
@@ -59,7 +60,8 @@ class GangNode:
             bind=settings.address,
             port=settings.status_port,
             limits=limits,
-            nudge=nudge,
+            nudge=inbox.nudge,
+            away=inbox.away,
             tell=tell,
             facts=facts,
             fresh=self._with_progress,
@@ -183,6 +185,10 @@ class GangNode:
         if self.verdict:
             return self.member.leads and self.member.waited_for(time.monotonic())
         return self.member.status.stopping and self.member.answers_for(self.store.facts)
+
+    def waits(self, reason: str) -> None:
+        """Show what the programs here wait for."""
+        self._statuses.waiting = reason
 
     def close(self, linger: float) -> None:
         """Say the last words, and let the others read them."""

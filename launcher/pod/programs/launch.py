@@ -6,13 +6,13 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
+from launcher.contract import Code
 from launcher.pod.console import Console
 from launcher.pod.gang.membership import Membership
 from launcher.pod.gang.protocol.state import ChildrenState
 from launcher.pod.inbox import Inbox
-from launcher.pod.outcome import Outcome
+from launcher.pod.outcome import Outcome, StartError
 from launcher.pod.output import wiring
 from launcher.pod.output.wiring import ProgramOutput
 from launcher.pod.programs import policy, processes, pserver_check, supervise
@@ -20,7 +20,7 @@ from launcher.pod.programs.memory import Memory, RecentMemory, explain
 from launcher.pod.programs.plan import Plan
 from launcher.pod.programs.policy import Cause, Child, Instructions, exit_code, soonest
 from launcher.pod.programs.ports import Knocker, check_free
-from launcher.pod.programs.spawn import spawn
+from launcher.pod.programs.spawn import Guardian, Start
 from launcher.pod.programs.stall import StallWatch
 from launcher.pod.programs.supervise import Manners, left_over, sweep
 from launcher.pod.settings.masking import masked
@@ -30,6 +30,8 @@ from launcher.pod.settings.nouns import Role, Settings
 # it told to stop, and the children may have had 25 of them.
 FLUSH = 10.0
 FLUSH_WHEN_STOPPED = 2.0
+SLOW = 5.0  # a start that takes longer is told of
+UNGUARDED = "the launcher's guardian was killed: without it programs could outlive the launcher"
 
 
 def run(plan: Plan, settings: Settings, inbox: Inbox, story: Console, gang: Membership, heading: str) -> Cause:
@@ -42,7 +44,16 @@ def run(plan: Plan, settings: Settings, inbox: Inbox, story: Console, gang: Memb
         written=lambda name: outputs[name].pump.total,
         here=gang.here,
     )
-    programs = Programs(plan=plan, outputs=outputs, stall=stall, inbox=inbox, gang=gang, story=story)
+    programs = Programs(
+        plan=plan,
+        outputs=outputs,
+        stall=stall,
+        guardian=Guardian(gang.boot),
+        inbox=inbox,
+        gang=gang,
+        story=story,
+        patience=settings.timing.join,
+    )
     planned = [Child(name=program.name, role=program.role) for program in plan.programs]
     manners = Manners(tell=story.tell, ended=programs.ended)
     cause = supervise.run(
@@ -55,8 +66,9 @@ def run(plan: Plan, settings: Settings, inbox: Inbox, story: Console, gang: Memb
         ask=programs.ask,
     )
     programs.close()
-    sweep(helpers, story.tell)
     until = time.monotonic() + (FLUSH_WHEN_STOPPED if cause.told else FLUSH)
+    inbox.back_by(until)
+    sweep(helpers, story.tell)
     wiring.finish(tuple(outputs.values()), story.out, story.tell, until)
     if not cause.told:
         gang.outlast(lambda: left_over(helpers))
@@ -70,41 +82,45 @@ class Programs:
     plan: Plan
     outputs: dict[str, ProgramOutput]
     stall: StallWatch
+    guardian: Guardian
     inbox: Inbox
     gang: Membership
     story: Console
+    patience: float  # of a start
+    starting: dict[str, Start] = field(default_factory=dict)
     memory: RecentMemory = field(default_factory=lambda: RecentMemory.begin(time.monotonic()))
     knocker: Knocker | None = None
 
     def spawn(self, child: Child) -> int:
-        """Start a program and return its pid."""
-        output = self.outputs[child.name]
-        program, pump = output.program, output.pump
-        serves = program.role is Role.PSERVER
-        if serves:
-            check_free(self.gang.address, self.plan.ports)
-        more = {} if serves else {**self.stall.environment, **self.gang.environment}
-        with Path(os.devnull).open("rb") as nothing:
-            files = {0: nothing.fileno(), 1: pump.write_end, 2: pump.write_end}
-            pid = spawn(program.argv, {**os.environ, **more, **program.env}, files=files)
-        pump.start()
-        if serves:
-            self.knocker = Knocker(self.gang.address, self.plan.ports, self.inbox.nudge)
-        self.story.started(program.name, pid, pump)
-        self.story.tell("child_started", child=program.name, pid=pid, argv=masked(program.argv))
+        """Return a program's pid, 0 while its start has not come back; raise where it does not come in time."""
+        start = self.starting.get(child.name)
+        if start is None:
+            start = self.starting[child.name] = self._begin(child)
+            self.inbox.nudge()  # the time that it may take is looked at before it is known
+        pid, late = start.result(), time.monotonic() - start.begun
+        if pid:
+            self._begun(child, pid)
+        elif late >= self.patience:
+            silent = f"has not answered for {self.patience:g} s (LAUNCHER_JOIN_TIMEOUT)"
+            raise StartError(f"cannot start {child.name}: {self._volume(child.name)} {silent}")
         return pid
 
     def ask(self, children: Sequence[Child], failure: Outcome | None, told: bool) -> Instructions:
         """Return what the gang wants of the children, after telling it how they are."""
         now = time.monotonic()
         self.memory = self.memory.again(now)
-        until = self.stall.look(children, now)
+        until = soonest(self.stall.look(children, now), self._overdue(now), self.memory.due)
+        if self.guardian.gone:
+            failure = failure or Outcome(code=Code.GANG, reason=UNGUARDED)
         state = self._state(children, failure, told=told)
         instructions = self.gang.ask(self._checked(state, children))
-        return replace(instructions, until=soonest(instructions.until, until, self.memory.due))
+        if failure or told or instructions.cause:
+            self._drop()
+        return replace(instructions, until=soonest(instructions.until, until))
 
     def ended(self, child: Child) -> Child:
         """Tell a child's end; return it with all that is known of it: where it stood still, what killed it."""
+        self.guardian.forget(child.pid)
         child = self.stall.judged(child)
         code, told = exit_code(child.code or 0), child.told is not None
         self.story.tell("child_exited", child=child.name, code=code, told_to_end=told)
@@ -126,9 +142,49 @@ class Programs:
         return replace(state, checked=found.well, failure=state.failure or found.failure)
 
     def close(self) -> None:
-        """Stop asking whether the pserver accepts connections."""
+        """End what is here beside the programs."""
+        self._drop()
+        self.guardian.close()
         if self.knocker:
             self.knocker.close()
+
+    def _drop(self) -> None:
+        self.gang.waits("")
+        for start in self.starting.values():
+            start.drop()
+        self.starting.clear()
+
+    def _begin(self, child: Child) -> Start:
+        program = self.outputs[child.name].program
+        serves = program.role is Role.PSERVER
+        if serves:
+            check_free(self.gang.address, self.plan.ports)
+        more = {} if serves else {**self.stall.environment, **self.gang.environment}
+        env = {**os.environ, **more, **program.env, **self.guardian.environment}
+        output = self.outputs[child.name].pump.write_end
+        return Start(program.argv, env, output, self.guardian.watch, self.inbox.nudge)
+
+    def _begun(self, child: Child, pid: int) -> None:
+        program, pump = self.outputs[child.name].program, self.outputs[child.name].pump
+        del self.starting[child.name]
+        pump.start()
+        if program.role is Role.PSERVER:
+            self.knocker = Knocker(self.gang.address, self.plan.ports, self.inbox.nudge)
+        self.story.started(program.name, pid, pump)
+        self.story.tell("child_started", child=program.name, pid=pid, argv=masked(program.argv))
+
+    def _overdue(self, now: float) -> float | None:
+        """Tell of a start that takes long; return when to look at it again."""
+        for name, start in self.starting.items():
+            if now < start.begun + SLOW:
+                return start.begun + min(SLOW, self.patience)
+            self.gang.waits(f"{name} has not started: {self._volume(name)} does not answer")
+            return start.begun + self.patience
+        self.gang.waits("")
+        return None
+
+    def _volume(self, name: str) -> str:
+        return f"the volume with {self.outputs[name].program.argv[0]!r}"
 
     def _state(self, children: Sequence[Child], failure: Outcome | None, *, told: bool) -> ChildrenState:
         may = self.gang.instructions.run

@@ -53,6 +53,7 @@ class Manners:
     ended: Callable[[Child], Child] = lambda child: child
 
 
+# Returns a child's pid, or 0 while its program is on its way; then a nudge follows.
 Spawn = Callable[[Child], int]
 # What a gang is told of the children: how they are, the failure of one, whether they were told to stop.
 _Ask = Callable[[Sequence[Child], Outcome | None, bool], Instructions]
@@ -75,6 +76,7 @@ def run(
     manners = manners or Manners()
     stop: Cause | None = None
     children: tuple[Child, ...] = ()
+    early: list[Ended] = []  # one of them may be a child whose pid is not known yet
     while True:
         step = policy.decide(children, stop, time.monotonic(), grace, instructions)
         before, instructions = instructions, ask(children, step.failure, stop is not None)
@@ -86,8 +88,9 @@ def run(
             children = _look(_perform(step, children, inbox, manners))
             continue
         if step.cause is None:
-            children = _start(planned, spawn, children, instructions)
-            if children and children[-1].unstarted:
+            known = len(children)
+            children = _start(planned[known:], spawn, children, instructions, early, manners)
+            if any(not child.running for child in children[known:]):
                 continue
         event = inbox.next(policy.soonest(step.until, instructions.until))
         if isinstance(event, SignalCame) and event.signum in manners.stopping:
@@ -98,6 +101,7 @@ def run(
             manners.halted(event)
         elif isinstance(event, Ended):
             children = _ended(event, children, manners)
+            early.append(event)
         children = _look(children)
 
 
@@ -125,17 +129,31 @@ def left_over(spared: Collection[Process]) -> list[Process]:
 
 
 def _start(
-    planned: Sequence[Child], spawn: Spawn, children: tuple[Child, ...], instructions: Instructions
+    planned: Sequence[Child],
+    spawn: Spawn,
+    children: tuple[Child, ...],
+    instructions: Instructions,
+    early: list[Ended],
+    manners: Manners,
 ) -> tuple[Child, ...]:
-    """Start in order those that may run by now; after one that cannot be started, no further one is."""
-    for child in planned[len(children) :]:
+    """Start in order those that may run by now, each once the one before it has; after one that cannot be, no other.
+
+    What has ended since the first of them was on its way is in `early`.
+    """
+    for child in planned:
         if child.role not in instructions.run:
             break
         try:
-            children = (*children, replace(child, pid=spawn(child)))
+            pid = spawn(child)
         except StartError as error:
             now = time.monotonic()
             return (*children, replace(child, left=False, code=Code.CANNOT_START, ended=now, why=str(error)))
+        if not pid:
+            return children
+        children = (*children, replace(child, pid=pid))
+        for ended in early:
+            children = _look(_ended(ended, children, manners))
+    early.clear()
     return children
 
 

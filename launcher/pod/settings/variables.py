@@ -18,7 +18,7 @@ from launcher.pod.settings.nouns import Peers, PeersFrom, Ports, Role, Runtime, 
 from launcher.pod.settings.reader import Reader
 
 # What a launcher gives to its programs, one of which may be a launcher again.
-GIVEN_TO_PROGRAMS = ("LAUNCHER_RESUME_DIR", "LAUNCHER_START_PASS", "LAUNCHER_HERE")
+GIVEN_TO_PROGRAMS = ("LAUNCHER_RESUME_DIR", "LAUNCHER_START_PASS", "LAUNCHER_HERE", "LAUNCHER_LIFE")
 
 
 def read_settings(environ: Mapping[str, str], arguments: Sequence[str], *, here: str = "/") -> Settings:

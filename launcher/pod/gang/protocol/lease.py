@@ -59,6 +59,11 @@ def lost_at(since: float, limits: Limits) -> float:
     return since + limits.lost
 
 
+def stands_still(away: float, limits: Limits) -> bool:
+    """Return whether a main thread has been away for so long that it can keep no lease."""
+    return away > limits.lease
+
+
 def silent(heard: Heard, now: float, limits: Limits) -> bool:
     """Return whether a peer has not answered for a lease."""
     return now > alive_until(heard.sent, limits)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 
+from launcher.pod.gang.protocol import lease
 from launcher.pod.gang.protocol.messages import Status, Who
 from launcher.pod.gang.protocol.state import Heard, Limits
 from launcher.pod.gang.status import metrics, pages
@@ -33,6 +34,8 @@ RECEIVING = 16 * 1024  # of each connection the kernel holds no more: questions 
 class Statuses:
     """The thread, and what other threads may ask of it; `leader` is the address that `/gang` names elsewhere.
 
+    `waiting` is what the programs here wait for. `away` says for how long the main thread has stood still: after a
+    lease no status is given.
     `fresh` gives a published status, each time that it is asked for, what has changed in it without being news.
     """
 
@@ -47,13 +50,17 @@ class Statuses:
         tell: Tell,
         facts: Callable[[], Facts] = Facts,
         fresh: Fresh = lambda status: status,
+        away: Callable[[float], float] = lambda now: 0.0,
         patience: Patience | None = None,
     ) -> None:
         self.leader = ""
+        self.waiting = ""
         self._own = own
         self._at = (bind, port)
         self._tell = tell
         self._facts = facts
+        self._away = away
+        self._limits = limits
         self._peers = PeerStates(nudge)
         self._publisher = Publisher(Status(who=own), limits, self._peers, fresh)
         self._server = Server(self._answer, is_peer=self._peers.watches, patience=patience or Patience())
@@ -146,11 +153,12 @@ class Statuses:
         own, heard = self._publisher.now, self._peers.snapshot()
         match asked.path:
             case "/status":
-                return await self._publisher.answer(asked)
+                reply = await self._publisher.answer(asked)
+                return self._standing() or reply
             case "/healthz":
-                return pages.sentence_reply(200, "ok")
+                return self._standing() or pages.sentence_reply(200, "ok")
             case "/readyz":
-                return pages.ready(own, pages.word_of(own, heard))
+                return pages.ready(own, pages.word_of(own, heard), self.waiting)
             case "/gang":
                 return pages.gang_reply(own, heard, self.leader, time.monotonic())
             case "/metrics":
@@ -158,6 +166,10 @@ class Statuses:
                 page = await asyncio.to_thread(metrics.metrics_page, own, pages.word_of(own, heard), self._facts())
                 return Reply(code=200, body=page, kind=metrics.KIND)
         return pages.sentence_reply(404, "expected /status, /healthz, /readyz, /metrics or /gang")
+
+    def _standing(self) -> Reply | None:
+        away = self._away(time.monotonic())
+        return pages.still_reply(away) if lease.stands_still(away, self._limits) else None
 
     def _trouble(self, _loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
         """Tell an unexpected error, each kind once."""
