@@ -196,7 +196,7 @@ def output_of(settings: Settings) -> Below | None:
 
 def record_of(settings: Settings, key: str) -> Record | None:
     """Return the record of a key, None where none is kept."""
-    if settings.record == "none" or not key:
+    if not (settings.recorded and key):
         return None
     output = output_of(settings)
     where = on_volume(PurePosixPath(settings.record)) if settings.record else output and output.at(RECORD)
