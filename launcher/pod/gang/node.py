@@ -113,7 +113,7 @@ class GangNode:
         names = {peer.address: roster.name_of(role, peer) for role, peer in roster.members}
         order = Order(addresses=tuple(names), digest=roster.digest, names=names)
         who = replace(self.member.status.who, address=roster.me.address, uid=roster.me.uid)
-        self.store.open(roster.key)
+        self.store.open(roster.key, met=True)
         self._statuses.leader = order.addresses[0]
         self.member.meet(order, who, rank=roster.rank, key=roster.key)
 

@@ -45,12 +45,16 @@ class Store:
         self._recorder: Recorder | None = None
         self._baseline: Baseline | None = None
         self._event_file: EventFile | None = None
+        self._key = ""
+        self._met = False
 
-    def open(self, key: str) -> None:
-        """Open the record of this gang, whose key is known by now; without a key there is none."""
-        if self._recorder is None:
+    def open(self, key: str, *, met: bool = False) -> None:
+        """Open the record of a gang by its key; without one there is none. It may be another until the gang has met."""
+        if not self._met and (self._recorder is None or key != self._key):
+            self._key = key
             self._record = record_of(self._settings, key)
             self._recorder = Recorder(self._record, self._nudge, self._tell)
+        self._met = self._met or met
 
     @property
     def facts(self) -> Recorded:
