@@ -45,6 +45,7 @@ class Recorder:
         self._runs = runs
         self._output = output
         self._facts = Recorded(known=record is None, held=_UNREAD if runs else "")
+        self._number = 0  # of this key's run, once it is made
         self._stillness = Stillness()
         self._leads = False
         self._counter: int | None = None  # that is moved at each look
@@ -194,8 +195,8 @@ class Recorder:
                 self._rested = rest
                 self._changed.notify_all()
         if self._leads and self._facts.held and self._facts.known and not self._facts.sealed:
-            number, looked = runs.enter(), self._clock()
-            before = None if self._facts.highest else runs.predecessor(number)
+            self._number, looked = self._number or runs.enter(), self._clock()
+            before = None if self._facts.highest else runs.predecessor(self._number)
             self._stillness = still(self._stillness, before, self._clock())
             self._learn(held=held(self._stillness, looked))
 

@@ -45,7 +45,8 @@ class Runs:
             if not number:
                 number = self._made(home)
                 put_number(own, RUN, number)
-            put_number(home, NOW, max(number, self._highest(home)))
+            if number_in(home, NOW) < number:
+                put_number(home, NOW, number)
             reserve(own, SPARE, _ROOM)
             return number
 
@@ -117,7 +118,7 @@ class Runs:
         return self.record.read(home, run_file(number), decode_run, every=True) if number else None
 
 
-def runs_of(record: Record, settings: Settings) -> Runs:
+def runs_beside(record: Record, settings: Settings) -> Runs:
     """Return the runs of a job's name, as the one of a record sees them."""
     namespace = settings.namespace or _own_namespace()
     return Runs(record=record, peer_timeout=settings.timing.peer, namespace=namespace)

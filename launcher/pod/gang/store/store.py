@@ -13,7 +13,7 @@ from launcher.pod.gang.store.event_file import EventFile
 from launcher.pod.gang.store.passes import NOTHING, Baseline, complete
 from launcher.pod.gang.store.record import Record, RecordError, output_of, record_of
 from launcher.pod.gang.store.recorder import Recorder
-from launcher.pod.gang.store.runs import runs_of
+from launcher.pod.gang.store.runs import runs_beside
 from launcher.pod.log import Tell, TroubleTold
 from launcher.pod.outcome import Outcome
 from launcher.pod.programs.plan import Resume
@@ -54,7 +54,7 @@ class Store:
         if not self._met and (self._recorder is None or key != self._key):
             self._key = key
             self._record = record_of(self._settings, key)
-            runs = runs_of(self._record, self._settings) if self._record else None
+            runs = runs_beside(self._record, self._settings) if self._record else None
             self._recorder = Recorder(self._record, self._nudge, self._tell, runs=runs, output=self._output)
         self._met = self._met or met
 

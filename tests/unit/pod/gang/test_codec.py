@@ -13,7 +13,17 @@ from hypothesis import strategies as st
 
 from launcher.pod.gang.protocol import codec
 from launcher.pod.gang.protocol.codec import Malformed
-from launcher.pod.gang.protocol.messages import Failure, Generation, LeaderMessage, Marks, Phase, Stage, Status, Who
+from launcher.pod.gang.protocol.messages import (
+    Failure,
+    Generation,
+    LeaderMessage,
+    Marks,
+    NumberedRun,
+    Phase,
+    Stage,
+    Status,
+    Who,
+)
 from launcher.pod.outcome import Outcome
 from launcher.pod.settings.nouns import Role
 
@@ -121,9 +131,14 @@ def test_what_the_record_holds_comes_back_as_it_was(generation: Generation, verd
     assert codec.decode_verdict(codec.encode_verdict(verdict)) == verdict
 
 
+def test_a_run_comes_back_as_it_was() -> None:
+    run = NumberedRun(number=3, key="uid", namespace="team-a", peer_timeout=15.0)
+    assert codec.decode_run(codec.encode_run(run)) == run
+
+
 @given(st.binary() | JSON.map(lambda value: json.dumps(value).encode()))
 def test_garbage_is_malformed(data: bytes) -> None:
-    for decode in (codec.decode, codec.decode_generation, codec.decode_verdict):
+    for decode in (codec.decode, codec.decode_generation, codec.decode_run, codec.decode_verdict):
         with pytest.raises(Malformed):
             decode(data)
 

@@ -13,7 +13,7 @@ import pytest
 from launcher.pod.gang.protocol.messages import NumberedRun
 from launcher.pod.gang.store.record import RecordError
 from launcher.pod.gang.store.recorder import Recorder
-from launcher.pod.gang.store.runs import Runs, runs_of
+from launcher.pod.gang.store.runs import Runs, runs_beside
 from launcher.pod.outcome import Outcome
 from launcher.pod.settings.variables import read_settings
 from tests.process.pod.gang.store.test_record import driven
@@ -216,7 +216,7 @@ def test_a_run_is_named_by_its_namespace_where_it_is_known(
     tmp_path: Path, told: dict[str, str], namespace: str
 ) -> None:
     base = {"LAUNCHER_PEERS": "self", "JOB_NAME": JOB, "JOB_PATH": str(tmp_path), "LAUNCHER_PEER_TIMEOUT": "6"}
-    made = runs_of(record_in(tmp_path, NEW), read_settings({**base, **told}, ["--", "true"]))
+    made = runs_beside(record_in(tmp_path, NEW), read_settings({**base, **told}, ["--", "true"]))
     assert (made.namespace, made.peer_timeout) == (namespace, 6.0)
 
 
