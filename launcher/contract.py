@@ -75,7 +75,7 @@ COUNTERS = (
     "counter-1",
 )  # moved while programs of the run may run: by its leader, and by the second member
 REST = "rest"  # the generation of which none runs any more
-RUN = "run"  # the number of this record's run
+RUN = "run-number"  # the number of this record's run
 # The pod's own, as the kubelet mounts it.
 SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 OF_AN_OUTPUT = ("pass-*", "node_*", "run-*", "events.jsonl", ".launcher")
 OF_A_RECORD = (
     *("gen-*.json", "stop-*", "now", "verdict.json", "verdict.spare"),
-    *("run", "run-*.json", "counter-[01]", "rest"),
+    *("run-number", "run-*.json", "counter-[01]", "rest"),
 )
 
 

@@ -399,7 +399,7 @@ def test_on_a_full_volume_the_verdict_takes_the_room_that_was_kept_for_it(tmp_pa
         assert "expected room for all of it" in refusal(lambda: record.make(generation(1)))
         assert record.seal(long) == long
         assert record_in(tmp_path).verdict() == long
-        assert {path.name for path in home_in(tmp_path).iterdir()} == {"run", "verdict.json"}
+        assert {path.name for path in home_in(tmp_path).iterdir()} == {"run-number", "verdict.json"}
 
 
 def test_a_spare_that_is_too_small_does_not_serve(tmp_path: Path) -> None:
@@ -409,7 +409,7 @@ def test_a_spare_that_is_too_small_does_not_serve(tmp_path: Path) -> None:
         (home_in(tmp_path) / "verdict.spare").write_bytes(b"small")
         filled(tmp_path)
         assert "expected room for all of it" in refusal(lambda: record.seal(FAILURE))
-        assert {path.name for path in home_in(tmp_path).iterdir()} == {"run"}
+        assert {path.name for path in home_in(tmp_path).iterdir()} == {"run-number"}
 
 
 def test_with_room_the_spare_goes_once_the_verdict_stands(tmp_path: Path) -> None:
@@ -417,7 +417,7 @@ def test_with_room_the_spare_goes_once_the_verdict_stands(tmp_path: Path) -> Non
     Runs(record=record, peer_timeout=PEER_TIMEOUT).enter()
     assert (home_in(tmp_path) / "verdict.spare").stat().st_size == 1 << 14
     assert record.seal(SUCCESS) == SUCCESS
-    assert {path.name for path in home_in(tmp_path).iterdir()} == {"run", "verdict.json"}
+    assert {path.name for path in home_in(tmp_path).iterdir()} == {"run-number", "verdict.json"}
 
 
 def test_without_links_a_file_that_fits_only_half_does_not_keep_the_name(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def numbers(top: Path) -> list[str]:
 def test_keys_are_numbered_one_above_the_other_and_each_once(tmp_path: Path) -> None:
     assert [runs(tmp_path, key).enter() for key in (OLD, OLD, NEW, OLD, "third", NEW)] == [1, 1, 2, 1, 3, 2]
     assert numbers(tmp_path) == ["now", "run-1.json", "run-2.json", "run-3.json"]
-    assert sorted(path.name for path in home_in(tmp_path, OLD).iterdir()) == ["run", "verdict.spare"]
+    assert sorted(path.name for path in home_in(tmp_path, OLD).iterdir()) == ["run-number", "verdict.spare"]
 
 
 def test_a_run_says_whose_it_is_and_by_which_limits_it_lives(tmp_path: Path) -> None:
