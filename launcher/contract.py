@@ -69,6 +69,15 @@ DONE_FILE = "done"  # in a pass, written last
 # The gang's record.
 RECORD = ".launcher"
 NOW, VERDICT = "now", "verdict.json"
+SPARE = "verdict.spare"  # the verdict's room
+COUNTERS = (
+    "counter-0",
+    "counter-1",
+)  # moved while programs of the run may run: by its leader, and by the second member
+REST = "rest"  # the generation of which none runs any more
+RUN = "run-number"  # the number of this record's run
+# The pod's own, as the kubelet mounts it.
+SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 # Letters that a path may have where bash reads it, too: Paddle 2.6.2 gives its save and load paths to bash unquoted.
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-")
@@ -92,6 +101,16 @@ def node_directory(rank: int) -> str:
 def pass_directory(number: int) -> str:
     """Return the directory of a pass, in the output."""
     return f"{PASS_PREFIX}{number:05}"
+
+
+def runs_directory(job: str) -> str:
+    """Return the directory of a job's runs, beside the records of them; no key has a dot."""
+    return f"{job}.runs"
+
+
+def run_file(number: int) -> str:
+    """Return the file of a run, in that directory."""
+    return f"run-{number}.json"
 
 
 def generation_file(number: int) -> str:

@@ -14,10 +14,11 @@ from kubernetes.config.config_exception import ConfigException
 from kubernetes.config.incluster_config import InClusterConfigLoader
 from kubernetes.utils.keepalive import tcp_keepalive_socket_options
 
+from launcher.contract import SERVICE_ACCOUNT
 from launcher.kube import objects
 from launcher.kube.refusals import Unusable
 
-DIRECTORY = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+DIRECTORY = Path(SERVICE_ACCOUNT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from launcher.kube import objects
 from launcher.kube.objects import Object, mapping, one_sentence, rows, word
 
 OOM = "OOMKilled"
+_LONGEST_GRACE = 1 << 31  # Kubernetes has no limit: a number that a float holds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +29,8 @@ class Seen:
     hostname: str = ""
     index: int | None = None
     why: str = ""
+    node: str = ""
+    grace: float = 0.0  # of its deletion, in seconds
 
     @property
     def live(self) -> bool:
@@ -37,7 +40,12 @@ class Seen:
     @property
     def over(self) -> bool:
         """Whether the pod has ended or is being deleted."""
-        return self.leaving or self.phase in ("Succeeded", "Failed")
+        return self.leaving or self.ended
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing of the pod runs any more."""
+        return self.phase in ("Succeeded", "Failed")
 
 
 def seen(pod: object) -> Seen:
@@ -57,6 +65,8 @@ def seen(pod: object) -> Seen:
         index=objects.completion_index(metadata),
         # A pod that is cleared away after it ran out of memory was lost to that, not to the clearing.
         why="is being deleted" if leaving and OOM not in why else why,
+        node=word(spec, "nodeName"),
+        grace=_seconds(metadata.get("deletionGracePeriodSeconds")),
     )
 
 
@@ -92,6 +102,10 @@ def _container(who: str, state: Object, kind: str) -> str:
 
 def _joined(fact: str, said: Object) -> str:
     return ": ".join(filter(None, (fact, one_sentence(said.get("reason")), one_sentence(said.get("message")))))
+
+
+def _seconds(found: object) -> float:
+    return float(found) if isinstance(found, int) and 0 < found < _LONGEST_GRACE else 0.0
 
 
 def _controller(metadata: Object) -> str:

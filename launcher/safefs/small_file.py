@@ -20,6 +20,7 @@ LIMIT = 1 << 20
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 IN_PLACE = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 # What file systems say that know no hard links.
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EINVAL)
 
 
@@ -37,9 +38,10 @@ def content(at: Dir, name: str, limit: int = LIMIT) -> bytes | None:
     return found
 
 
-def make(at: Dir, name: str, text: bytes, *, link: MakeLink = os.link) -> bool:
+def make(at: Dir, name: str, text: bytes, *, link: MakeLink = os.link, spare: str = "") -> bool:
     """Make a file under a free name, whole from its first moment; return whether this text stands there.
 
+    On a full volume a spare file gives its room, which is not needed any more once the file stands.
     NFS may answer a link that worked with "exists": only what stands there in the end tells who was first.
     """
     new = f".{name}.{secrets.token_hex(8)}"
@@ -47,15 +49,30 @@ def make(at: Dir, name: str, text: bytes, *, link: MakeLink = os.link) -> bool:
         raise at.refused(name, f"was not written: it would be larger than the {LIMIT} bytes that a launcher reads")
     with at.naming(name):
         try:
-            _write_new(at, new, text)
+            try:
+                _write_new(at, new, text)
+            except OSError as error:
+                if error.errno not in _FULL or not (spare and _wrote_over(at, spare, new, text)):
+                    raise
             with suppress(FileExistsError):
                 _give_name(at, new, name, text, link)
+            if spare:
+                with suppress(OSError):
+                    os.unlink(spare, dir_fd=at.fd)
         finally:
             with suppress(OSError):
                 os.unlink(new, dir_fd=at.fd)
         with suppress(OSError):  # not every file system knows it, and those that need it do
             os.fsync(at.fd)
     return content(at, name) == text
+
+
+def reserve(at: Dir, name: str, size: int) -> None:
+    """Keep room of a size, unless it is kept already."""
+    with opened(at, name, IN_PLACE, mode=0o644) as fd:
+        if os.fstat(fd).st_size < size:
+            _write(fd, secrets.token_bytes(size))  # of zeros some file systems keep no blocks
+            os.fsync(fd)
 
 
 def overwrite(at: Dir, name: str, text: bytes) -> None:
@@ -94,6 +111,21 @@ def _write_new(at: Dir, name: str, text: bytes) -> None:
         with suppress(OSError):
             os.unlink(name, dir_fd=at.fd)  # made a moment ago, and here: half a file must not keep the name
         raise
+
+
+def _wrote_over(at: Dir, spare: str, new: str, text: bytes) -> bool:
+    """Write into the blocks of a spare file, where there are no others; return whether it is large enough."""
+    try:
+        os.rename(spare, new, src_dir_fd=at.fd, dst_dir_fd=at.fd)
+    except FileNotFoundError:
+        return False
+    with opened(at, new, IN_PLACE) as fd:
+        if os.fstat(fd).st_size < len(text):
+            return False
+        _write(fd, text)
+        os.ftruncate(fd, len(text))
+        os.fsync(fd)
+    return True
 
 
 def _write(fd: int, text: bytes) -> None:

@@ -64,6 +64,7 @@ class Gang:
     places: list[Launcher] = field(default_factory=list)
     all: list[Launcher] = field(default_factory=list)
     next_host: int = 1
+    first: int = 1  # the host of place 0
     prefix: str = "pod"
     owner: str = UID
     run: str = UID
@@ -89,7 +90,7 @@ class Gang:
             self.api.put(*(self._pod(*each) for each in given))
         for place in places or range(self.count):
             self._launch(place, self.address(place), f"{self.prefix}-{place}")
-        self.next_host = max(self.next_host, self.count + 1)
+        self.next_host = max(self.next_host, self.first + self.count)
 
     def again(self, place: int) -> Launcher:
         """Start the launcher of a place again in the same pod, as `restartPolicy: OnFailure` does."""
@@ -106,9 +107,16 @@ class Gang:
         self.api.put(self._pod(place, name, address))
         return self._launch(place, address, name)
 
+    def apply(self, key: str, **env: str) -> list[Launcher]:
+        """Apply another Job of this name, with other pods, which `start` starts; return those of the one before."""
+        before, self.places = self.places, []
+        self.first, self.prefix, self.owner = self.next_host, f"{key[:4]}-pod", key
+        self.env = {**self.env, **({} if self.api else {"LAUNCHER_JOB_UID": key}), **env}
+        return before
+
     def address(self, place: int) -> str:
         """Return the address that a place begins with."""
-        return f"{self.net}.{place + 1}"
+        return f"{self.net}.{self.first + place}"
 
     def go(self, name: str = "go") -> float:
         """Let those go on that wait for this name, and return when."""

@@ -8,7 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 OF_AN_OUTPUT = ("pass-*", "node_*", "run-*", "events.jsonl", ".launcher")
-OF_A_RECORD = ("gen-*.json", "stop-*", "now", "verdict.json")
+OF_A_RECORD = (
+    *("gen-*.json", "stop-*", "now", "verdict.json", "verdict.spare"),
+    *("run-number", "run-*.json", "counter-[01]", "rest"),
+)
 
 
 def check(net: str, tmp: Path, output: Path) -> None:

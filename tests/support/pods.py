@@ -12,7 +12,7 @@ UID = "5c1e3a5e-0000-4000-8000-000000000001"
 
 
 def pod(name: str, address: str = "", phase: str = "Running", **given: Any) -> dict[str, Any]:  # noqa: ANN401  # JSON
-    """Return one pod of the job; uid, owner, labels, hostname, index, created, leaving and status may be given."""
+    """Return one pod of the job; uid, owner, labels, hostname, index, created, leaving (grace) and status."""
     owner = given.get("owner", UID)
     labels = {"batch.kubernetes.io/controller-uid": owner, "job-name": JOB, **given.get("labels", {})}
     metadata: dict[str, Any] = {
@@ -31,7 +31,10 @@ def pod(name: str, address: str = "", phase: str = "Running", **given: Any) -> d
     if "index" in given:
         metadata["annotations"] = {"batch.kubernetes.io/job-completion-index": str(given["index"])}
     if given.get("leaving"):
-        metadata["deletionTimestamp"] = "2026-11-18T08:00:00Z"
+        metadata |= {
+            "deletionTimestamp": "2026-11-18T08:00:00Z",
+            "deletionGracePeriodSeconds": given.get("grace", 30),
+        }
     spec: dict[str, Any] = {
         "containers": [{"name": "trainer", "image": "registry.example/paddle:1", "resources": {}}],
         "restartPolicy": "Never",

@@ -96,6 +96,7 @@ class GangNode:
         if member.leads:
             self.store.wish(member.lead.asked, member.lead.sealing)
             self._run_events.look(now, member, member.heard)
+        self.store.keep(member.counter, member.rested)
         if member.word:
             self.here.hear(member.word)
         if orders.verdict and not self.verdict:
@@ -135,7 +136,7 @@ class GangNode:
         names = {peer.address: roster.name_of(role, peer) for role, peer in roster.members}
         order = Order(addresses=tuple(names), digest=roster.digest, names=names)
         who = replace(self.member.status.who, address=roster.me.address, uid=roster.me.uid)
-        self.store.open(roster.key)
+        self.store.open(roster.key, met=True)
         self._statuses.leader = order.addresses[0]
         self.member.meet(order, who, rank=roster.rank, key=roster.key)
 
@@ -192,7 +193,7 @@ class GangNode:
 
     def close(self, linger: float) -> None:
         """Say the last words, and let the others read them."""
-        self._statuses.publish(self.member.status)
+        self.look()
         self._statuses.linger(linger)
         self.store.close(time.monotonic() + linger)
 
@@ -208,9 +209,9 @@ class GangNode:
             self._tell("status_ignored", peer=address, why=why)
 
     def _next_reading(self, now: float) -> float | None:
-        """Have the record read again in time: a leader may be overtaken, and a member may miss a verdict."""
+        """Have the record read again in time: one may be overtaken or miss a verdict, and counters are to move."""
         member = self.member
-        if self.verdict or (member.engaged and not member.leads):
+        if member.counter is None and (self.verdict or (member.engaged and not member.leads)):
             return None
         every = lease.reading_pace(member.rules.limits)
         if now >= self._read + every:

@@ -11,8 +11,8 @@ from functools import partial
 
 from launcher.pod.log import Tell
 from launcher.pod.peers.addresses import Resolve, Resolved, local, lookups
-from launcher.pod.peers.gather import FoundPods, Rosters, gather
-from launcher.pod.peers.roster import Peer, Roster, Waiting, ordered
+from launcher.pod.peers.gather import Rosters, gather
+from launcher.pod.peers.roster import FoundPods, Peer, Roster, Waiting, ordered
 from launcher.pod.settings.nouns import Role, Settings
 
 EVERY = 1.0

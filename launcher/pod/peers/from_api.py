@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import tenacity
@@ -19,12 +22,13 @@ from launcher.kube.pod_json import Seen
 from launcher.kube.refusals import ApiRefused, ApiUnreachable, KubeError, Unusable
 from launcher.kube.transport import Transport
 from launcher.kube.watch import Watch, WatchPatience
+from launcher.pod.gang.protocol import lease
 from launcher.pod.log import Tell
 from launcher.pod.outcome import ApiError, Revoked, SettingsError
 from launcher.pod.peers.addresses import local
-from launcher.pod.peers.gather import FoundPods, Rosters, gather
-from launcher.pod.peers.pod_state import Group
-from launcher.pod.peers.roster import own_pod, settle
+from launcher.pod.peers.gather import Rosters, gather
+from launcher.pod.peers.pod_state import Group, Hold, leaving_since
+from launcher.pod.peers.roster import FoundPods, own_pod, settle
 from launcher.pod.peers.sources import Source
 from launcher.pod.settings.nouns import Role, Settings
 
@@ -129,8 +133,12 @@ def rosters(
     addresses: Callable[[], frozenset[str]] = local,
     limits: ApiLimits = LIMITS,
     over: threading.Event | None = None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Rosters:
-    """Yield the roster whenever the API shows every expected pod running, else who is missing."""
+    """Yield the roster whenever the API shows every expected pod running, else who is missing.
+
+    The first one waits until the pods of an earlier Job of the name have ended.
+    """
     api = PodApi(account, environ, settings.namespace, limits)
     groups = wanted(settings)
     name = hostname()
@@ -138,10 +146,16 @@ def rosters(
     for group in groups.values():
         tell("peers_wanted", selector=group.selector, desired=group.expected)
 
-    def fold(seen: Mapping[str, tuple[Seen, ...]], before: str) -> FoundPods:
+    leaving: dict[str, float] = {}
+    beyond = _beyond(settings)
+
+    def fold(seen: Mapping[str, tuple[Seen, ...]], before: FoundPods) -> FoundPods:
+        nonlocal leaving
         every = {role: seen[role] for role in groups}
-        me = own_pod(every[settings.role], name, mine)
-        return settle(groups, every, me, settings.role, settings.job_uid, before)
+        me, now = own_pod(every[settings.role], name, mine), clock()
+        leaving = leaving_since(leaving, chain(*every.values()), now)
+        hold = Hold(now=now, since=leaving, beyond=beyond)
+        return settle(groups, every, me, settings.role, settings.job_uid, before, hold)
 
     def source(group: Group) -> Source[tuple[Seen, ...]]:
         own = name if group.role is settings.role else ""
@@ -150,8 +164,9 @@ def rosters(
     sources = {str(role): source(group) for role, group in groups.items()}
     try:
         yield from gather(
-            sources, fold, tell, seconds=settings.timing.join, deaf=ApiError, again=limits.again, over=over
-        )
+            sources, fold, tell, seconds=settings.timing.join, deaf=ApiError, again=limits.again, over=over,
+            clock=clock,
+        )  # fmt: skip
     finally:
         api.transport.hang_up()
 
@@ -165,6 +180,16 @@ def wanted(settings: Settings) -> dict[Role, Group]:
         Role.PSERVER: _group(Role.PSERVER, f"{PSERVERS_LABEL}={settings.gang}", settings.pservers, "PSERVERS"),
         Role.TRAINER: _group(Role.TRAINER, f"{TRAINERS_LABEL}={settings.gang}", settings.trainers, "TRAINERS"),
     }
+
+
+def _beyond(settings: Settings) -> float:
+    """Return how long after its grace a pod's programs may run at most, where the record of runs looks on from there.
+
+    A pod of a node that is gone stays listed as being deleted for ever.
+    """
+    timing = settings.timing
+    limits = lease.limits_of(peer=timing.peer, join=timing.join, rejoin=timing.rejoin)
+    return lease.strangers_until(0.0, limits) if settings.recorded else math.inf
 
 
 def _group(role: Role, selector: str, expected: int, counted_by: str) -> Group:

@@ -6,6 +6,7 @@ After it nothing ends it: a gang that runs is not disturbed because the sources 
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping
@@ -13,17 +14,16 @@ from dataclasses import replace
 
 from launcher.pod.log import Tell
 from launcher.pod.outcome import JoinError, LauncherError, Revoked
-from launcher.pod.peers.roster import Roster, Waiting
+from launcher.pod.peers.roster import NONE_FOUND, FoundPods, Roster, Waiting
 from launcher.pod.peers.sources import Ears, Source, State
 
 _SHOWN = 20  # of the running pods, in one line; the reason has their number
 AGAIN = 10.0
 
-FoundPods = Roster | Waiting
 Rosters = Generator[FoundPods, None, None]
 
-# Makes a roster of what all the sources know, and of the key as it was known before.
-Fold = Callable[[Mapping[str, State], str], FoundPods]
+# Makes a roster of what all the sources know, and of what was found before.
+Fold = Callable[[Mapping[str, State], FoundPods], FoundPods]
 
 
 def gather(
@@ -63,8 +63,8 @@ def _join(
 ) -> Generator[Waiting, None, Roster | None]:
     """Return the first roster, or None where it is over before."""
     deadline = clock() + seconds
-    said = Waiting(reason="")
-    while ears.hear(deadline - clock()):
+    said = NONE_FOUND
+    while ears.hear(min(deadline, said.until) - clock()) or clock() < deadline:
         if ears.ended:
             return None
         found = _first(ears, fold, said)
@@ -86,25 +86,25 @@ def _first(ears: Ears[State], fold: Fold[State], said: Waiting) -> FoundPods:
     if len(revoked) < len(ears.broken):
         raise next(error for error in ears.broken.values() if error not in revoked)
     if reasons := {*ears.troubles.values(), *map(str, revoked)}:
-        return replace(said, reason="; ".join(sorted(reasons)), running=())
-    return fold(ears.known, said.key) if ears.all_known else said
+        return replace(said, reason="; ".join(sorted(reasons)), running=(), until=math.inf)
+    return fold(ears.known, said) if ears.all_known else said
 
 
 def _keep(ears: Ears[State], fold: Fold[State], said: FoundPods) -> Rosters:
     """Yield each change after the first roster."""
     while ears.hear() and not ears.ended:
-        found = _next(ears, fold, said.key)
+        found = _next(ears, fold, said)
         if found != said:
             yield found
         said = found
 
 
-def _next(ears: Ears[State], fold: Fold[State], key: str) -> FoundPods:
+def _next(ears: Ears[State], fold: Fold[State], said: FoundPods) -> FoundPods:
     """Return what is known; trouble leaves it as it was."""
     try:
-        found = fold(ears.known, key)
+        found = fold(ears.known, said)
     except LauncherError as error:
-        return Waiting(reason=str(error), key=key)
+        return Waiting(reason=str(error), key=said.key, met=said.met)
     # A roster that was complete stays so. One that is not may stay so without end, and must say why.
     if ears.broken and isinstance(found, Waiting):
         why = {str(error) or type(error).__name__ for error in ears.broken.values()}

@@ -5,8 +5,9 @@ No I/O here. A sentence changes only when something did, since it is told once p
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+import math
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from launcher.pod.settings.nouns import Role
@@ -28,15 +29,52 @@ class Group:
     counted_by: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """How long pods of other Jobs hold up a start: by this machine's clock, since each was first seen being deleted.
+
+    `beyond` is what follows a pod's grace: until then its programs may run. Without a record of runs it has no end.
+    """
+
+    now: float = 0.0
+    since: Mapping[str, float] = field(default_factory=dict)
+    beyond: float = math.inf
+
+    def until(self, pod: Seen) -> float:
+        """Return until when a pod that has not ended holds up the start."""
+        return self.since.get(pod.uid, math.inf) + pod.grace + self.beyond
+
+    def holds(self, pod: Seen) -> bool:
+        """Return whether a pod of another Job holds up the start now."""
+        return not pod.ended and self.now < self.until(pod)
+
+
+def leaving_since(before: Mapping[str, float], seen: Iterable[Seen], now: float) -> dict[str, float]:
+    """Return since when each pod is seen being deleted; its own deletion time is by another machine's clock."""
+    return {pod.uid: before.get(pod.uid, now) for pod in seen if pod.leaving}
+
+
+def still_ending(others: Collection[Seen]) -> str:
+    """Return what is said of pods of other Jobs that hold up the start."""
+    count = "1 pod" if len(others) == 1 else f"{len(others)} pods"
+    names = [_ending(pod) for pod in sorted(others, key=lambda pod: pod.name)]
+    if len(names) > _SHOWN:
+        names[_SHOWN:] = [f"and {len(names) - _SHOWN} more"]
+    return f"{count} of an earlier Job of this name {'is' if len(others) == 1 else 'are'} still ending: " + ", ".join(
+        names
+    )
+
+
+def began(seen: Iterable[Seen], owner: str) -> str:
+    """Return when a Job began: it is as old as its oldest pod."""
+    return min((pod.created for pod in seen if pod.owner == owner), default="")
+
+
 def newest_owner(seen: Iterable[Seen]) -> str:
-    """Return the UID of the newest Job that still has a pod to come or running; a Job is as old as its oldest pod."""
-    here: set[str] = set()
-    began: dict[str, str] = {}
-    for pod in seen:
-        began[pod.owner] = min(began.get(pod.owner, pod.created), pod.created)
-        if pod.owner and not pod.over:
-            here.add(pod.owner)
-    return max(here, key=lambda owner: (began[owner], owner), default="")
+    """Return the UID of the newest Job that still has a pod to come or running."""
+    seen = tuple(seen)
+    here = {pod.owner for pod in seen if pod.owner and not pod.over}
+    return max(here, key=lambda owner: (began(seen, owner), owner), default="")
 
 
 def missing(group: Group, ours: Collection[Seen], *, others: int) -> str:
@@ -59,6 +97,11 @@ def missing(group: Group, ours: Collection[Seen], *, others: int) -> str:
     if others:
         why.append(f"{others} more with this label belong to another Job")
     return f"{count}: " + "; ".join(why)
+
+
+def _ending(pod: Seen) -> str:
+    state = "being deleted" if pod.leaving else f"{pod.phase}: kubectl delete pod {pod.name}"
+    return f"{pod.name} on {pod.node or 'no node yet'} ({state})"
 
 
 def _why(pod: Seen) -> str:

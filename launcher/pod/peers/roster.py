@@ -7,13 +7,14 @@ The number that is expected comes from settings, never from what is there.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from launcher.pod.outcome import SettingsError
-from launcher.pod.peers.pod_state import Group, missing, newest_owner
+from launcher.pod.peers.pod_state import Group, Hold, began, missing, newest_owner, still_ending
 from launcher.pod.settings.nouns import Role
 
 if TYPE_CHECKING:
@@ -51,6 +52,11 @@ class Roster:
         return self._ranked(self.role).index(self.me)
 
     @property
+    def met(self) -> str:
+        """The key of the gang that was complete last."""
+        return self.key
+
+    @property
     def digest(self) -> str:
         """The same on every pod that sees the same gang in the same order."""
         lines = [f"pserver {peer.address} {peer.uid}" for peer in self.pservers]
@@ -77,13 +83,20 @@ class Waiting:
     """Not complete: who is missing and why, in a sentence that changes only when something did.
 
     The key is the roster's, as soon as it is known. `succeeded` says that a pod of the trainers' Job ended with
-    success: a launcher leaves with 0 only by a verdict of success, so that the training is over.
+    success: a launcher leaves with 0 only by a verdict of success, so that the training is over. `met` is the key of
+    the gang that was complete last, `until` when a wait for an earlier Job's pods is over.
     """
 
     reason: str
     running: tuple[tuple[str, str], ...] = ()
     key: str = ""
     succeeded: bool = False
+    met: str = ""
+    until: float = math.inf
+
+
+FoundPods = Roster | Waiting
+NONE_FOUND = Waiting(reason="")
 
 
 def ordered(peers: Iterable[Peer]) -> tuple[Peer, ...]:
@@ -116,24 +129,32 @@ def settle(
     me: Seen | None,
     role: Role,
     job_uid: str,
-    before: str = "",
-) -> Roster | Waiting:
+    before: FoundPods = NONE_FOUND,
+    hold: Hold | None = None,
+) -> FoundPods:
     """Return the roster when every group is complete, else who is missing and why.
 
-    `before` is the key as it was known before: the trainers' Job stays known after its last live pod.
+    `before` is what was found before: the trainers' Job stays known after its last live pod. Until the first roster
+    `hold` says which pods of other Jobs are waited for.
     """
     own = job_uid or (me.owner if me else "")
     jobs = {each: own if each is role else newest_owner(seen[each]) for each in groups}
     trainers = [*groups][-1]
-    jobs[trainers] = key = jobs[trainers] or before
+    jobs[trainers] = key = jobs[trainers] or before.key
     ours = {each: tuple(pod for pod in seen[each] if pod.owner == jobs[each] != "") for each in groups}
-    others = {each: len(seen[each]) - len(ours[each]) for each in groups}
-    found: Roster | Waiting = Waiting(reason="this pod is not listed yet under " + groups[role].selector)
+    others = {each: tuple(pod for pod in seen[each] if not pod.owner or pod.owner != jobs[each]) for each in groups}
+    found: FoundPods = Waiting(reason="this pod is not listed yet under " + groups[role].selector)
     if me:
         found = _orphaned(me, job_uid) or _deal(groups, ours, others, role, me)
+    if hold and not before.met:
+        found = _held(found, [pod for each in others.values() for pod in each], hold)
     if isinstance(found, Roster):
         return replace(found, key=key)
-    return replace(found, key=key, succeeded=any(pod.phase == "Succeeded" for pod in ours[trainers]))
+    # A pserver's Job and its trainers' follow no order: a Job that is older may be the last run's, with its verdict.
+    older = role is not trainers and began(seen[trainers], key) < began(seen[role], own)
+    mine = role is trainers or key == before.met
+    succeeded = mine and any(pod.phase == "Succeeded" for pod in ours[trainers])
+    return replace(found, key="" if older and not before.met else key, succeeded=succeeded, met=before.met)
 
 
 _APART = "expected one pod on each node (a hostPort, or anti-affinity), or no hostNetwork"
@@ -151,13 +172,13 @@ def _orphaned(me: Seen, job_uid: str) -> Waiting | None:
 def _deal(
     groups: Mapping[Role, Group],
     ours: Mapping[Role, Collection[Seen]],
-    others: Mapping[Role, int],
+    others: Mapping[Role, Collection[Seen]],
     role: Role,
     me: Seen,
-) -> Roster | Waiting:
+) -> FoundPods:
     live = {each: [pod for pod in pods if pod.live] for each, pods in ours.items()}
     reasons = [
-        missing(group, ours[each], others=others[each])
+        missing(group, ours[each], others=len(others[each]))
         for each, group in groups.items()
         if len(live[each]) != group.expected or not _indexes_differ(live[each])
     ]
@@ -170,6 +191,18 @@ def _deal(
         return Waiting(reason=f"this pod ({me.name}) is not Running with an address in the API yet")
     dealt = list(found.values())
     return Roster(pservers=dealt[0], trainers=dealt[-1], me=_peer(me), role=role)
+
+
+def _held(found: FoundPods, others: Iterable[Seen], hold: Hold) -> FoundPods:
+    """Return what was found, or that pods of other Jobs are waited for."""
+    holding = [pod for pod in others if hold.holds(pod)]
+    if not holding:
+        return found
+    reason, until = still_ending(holding), min(hold.until(pod) for pod in holding)
+    if isinstance(found, Waiting):
+        return replace(found, reason=f"{found.reason}; {reason}", until=until)
+    running = tuple(sorted({("Running", peer.address) for _, peer in found.members}))
+    return Waiting(reason=reason, running=running, until=until)
 
 
 def _peer(pod: Seen) -> Peer:

@@ -125,6 +125,11 @@ class Settings:
         return self.job_path / self.job if self.job_path else None
 
     @property
+    def recorded(self) -> bool:
+        """Whether there is a place for the gang's record."""
+        return self.record != "none" and bool(self.record or self.job_path)
+
+    @property
     def separated(self) -> bool:
         """Whether pservers and trainers are pods of their own."""
         return self.role is not Role.NODE

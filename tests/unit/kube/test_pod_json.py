@@ -28,6 +28,7 @@ def test_a_running_pod_is_read_whole() -> None:
         created="2026-11-18T07:00:00Z",
         hostname="job-4",
         index=4,
+        node="node-a",
     )
 
 
@@ -97,6 +98,13 @@ def test_why_a_pod_is_not_running(case: str) -> None:
 def test_a_dying_pod_and_one_without_an_address_say_so() -> None:
     assert pod_json.seen(pod("a", "10.0.0.9", leaving=True)).why == "is being deleted"
     assert pod_json.seen(pod("a")).why == "is Running without an address yet"
+
+
+@pytest.mark.parametrize(
+    ("told", "grace"), [(30, 30.0), (0, 0.0), (-1, 0.0), ("30", 0.0), (10**400, 0.0), (None, 0.0)]
+)
+def test_a_dying_pods_grace_is_a_number_of_seconds(told: object, grace: float) -> None:
+    assert pod_json.seen(pod("a", leaving=True, grace=told)).grace == grace
 
 
 def test_a_dying_pod_that_ran_out_of_memory_says_that() -> None:

@@ -16,7 +16,7 @@ from enum import StrEnum
 from functools import cache
 from typing import TypeVar, cast
 
-from launcher.pod.gang.protocol.messages import Failure, Generation, Status
+from launcher.pod.gang.protocol.messages import Failure, Generation, NumberedRun, Status
 from launcher.pod.outcome import Outcome
 
 VERSION = 2  # of a status; 1 was that of 0.1.0
@@ -60,6 +60,16 @@ def encode_verdict(verdict: Outcome) -> bytes:
 def decode_verdict(data: bytes) -> Outcome:
     """Return the verdict that JSON holds."""
     return _decode("verdict", Outcome, data)
+
+
+def encode_run(run: NumberedRun) -> bytes:
+    """Return a run as JSON."""
+    return _encode("run", run)
+
+
+def decode_run(data: bytes) -> NumberedRun:
+    """Return the run that JSON holds."""
+    return _decode("run", NumberedRun, data)
 
 
 def as_json(value: object) -> bytes:

@@ -118,9 +118,10 @@ def _gather(before: Lead, view: View, rules: Rules) -> Lead:
 
 
 def _calm(view: View) -> bool:
-    """Return whether every member is heard, and none runs anything or is about to."""
+    """Return whether every member is heard, and none runs anything or is about to; nor does an earlier run."""
     statuses = statuses_of(view)
-    return len(statuses) == len(view.order) and not any(each.children or each.ready for each in statuses)
+    here = len(statuses) == len(view.order) and not view.record.held
+    return here and not any(each.children or each.ready for each in statuses)
 
 
 def _ask(before: Lead, view: View, rules: Rules) -> Lead:

@@ -109,6 +109,8 @@ def sealing(before: Lead, verdict: Outcome, view: View) -> Lead:
 def sealed(before: Lead, view: View) -> Lead:
     """Give the verdict once it stands in the record: of two leaders' verdicts the first one stands."""
     late = before.sealing if view.now >= before.since + SEALING else None
+    if late and not late.code and view.record.unsealed:
+        late = replace(late, reason=f"{late.reason}; {view.record.unsealed}")
     verdict = view.record.sealed or late
     if verdict is None:
         return before

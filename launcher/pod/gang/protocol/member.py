@@ -69,6 +69,20 @@ class Member:
         return frozenset(wanted - {own})
 
     @property
+    def counter(self) -> int | None:
+        """Which of its run's counters this member moves: the leader's, or the second's, while programs may run."""
+        first = [who.boot for who in self.last.members[:2]] if self.last else []
+        if self.status.who.boot not in first:
+            return None
+        running = self.status.ready or self.status.children or (self.led and not self.status.quiet)
+        return first.index(self.status.who.boot) if running else None
+
+    @property
+    def rested(self) -> int:
+        """The number of the generation that it led, once nothing of it runs; else 0."""
+        return self.last.number if self.last and self.led and self.counter is None else 0
+
+    @property
     def taking_part(self) -> Generation:
         """The generation that it is ready for."""
         if self.last is None:
@@ -130,7 +144,7 @@ class Member:
             status = known.status
             here = status is not None and status.who.boot == who.boot and not known.refused
             silent = lease.silent(known, now, self.rules.limits)
-            if here and not silent and status and (status.children or status.phase not in (Phase.DONE, Phase.FAILED)):
+            if here and not silent and status and (status.ready or status.phase not in (Phase.DONE, Phase.FAILED)):
                 return True
         return False
 

@@ -81,6 +81,23 @@ class Generation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NumberedRun:
+    """A run of a job's name: its number among them, whose it is, and the time-out that its members live by."""
+
+    number: int
+    key: str
+    namespace: str
+    peer_timeout: float
+
+    def __str__(self) -> str:
+        """Return its name for people."""
+        where = f", namespace {self.namespace}" if self.namespace else ""
+        return (
+            f"run {self.number} of this name (key {self.key}{where})" if self.number else f"the run of key {self.key}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderMessage:
     """What the leader says to all: the `word` of its status."""
 

@@ -16,10 +16,12 @@ from launcher.pod.gang.protocol.state import Rules, View
 def unmet(view: View, rules: Rules) -> str:
     """Return why there cannot be a new generation yet, or nothing.
 
-    Who looks at the passes waits until all others are there and at rest, and so is named last.
+    Who looks at the passes waits until all others are there and at rest, an earlier run of the name too, and so is
+    named last.
     """
     reasons = chain(
         (_absent(address, view, rules) for address in view.order),
+        (view.record.held,),
         (_unsurveyed(address, view) for address in view.order),
     )
     return next(filter(None, reasons), "")

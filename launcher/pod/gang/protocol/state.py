@@ -66,6 +66,8 @@ class Recorded:
     sealed: Outcome | None = None  # the verdict
     stopped: int = 0  # the highest generation that ended since a launcher was told to stop
     trouble: str = ""  # why it is not up to date; tried again at each look
+    held: str = ""  # for whom the run's first generation waits: an earlier run of the name may not be over
+    unsealed: str = ""  # what follows where the verdict of success cannot be written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

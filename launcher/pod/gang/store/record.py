@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TypeVar
 
-from launcher.contract import NOW, OUTPUT, RECORD, VERDICT, Code, generation_file, stop_file
+from launcher.contract import NOW, OUTPUT, RECORD, SPARE, VERDICT, Code, generation_file, stop_file
 from launcher.pod.gang.protocol.codec import (
     Malformed,
     decode_generation,
@@ -32,7 +32,7 @@ from launcher.safefs.small_file import MakeLink, content, make, overwrite
 
 _VERSION = 1
 KEY = re.compile(r"[A-Za-z0-9-]{1,64}")
-_DIGITS = 10  # of the number in `now`, which has the same length for ever
+_DIGITS = 10  # of a number in a file, which has the same length for ever
 AHEAD = 1000  # how far `now` may lag behind; a leader that dies between two files leaves it one behind
 REMEDY = "move it away, or set LAUNCHER_RECORD to another directory"
 
@@ -78,26 +78,26 @@ class Record:
             raise RecordError(f"{self.home.path}/{NOW} has a number that no gang can reach: {REMEDY}")
         with self.home.opened(make=True) as home:
             # Numbers may leave gaps, and a leader that slept must not fill one.
-            if self._now(home) > number:
+            if number_in(home, NOW) > number:
                 return False
-            if not self._write(home, generation_file(number), lambda: encode_generation(generation)):
+            if not self.write(home, generation_file(number), lambda: encode_generation(generation)):
                 return False
             # It may have slept since, too, and must not take `now` back.
-            newest = max(self._probe(home, number)[0], self._now(home))
-            overwrite(home, NOW, f"{newest:0{_DIGITS}}\n".encode())
+            newest = max(self._probe(home, number)[0], number_in(home, NOW))
+            put_number(home, NOW, newest)
         return newest == number
 
     def highest(self) -> int:
         """Return the number that `now` names, 0 where there is none."""
         with self.home.found() as home:
-            return self._now(home) if home else 0
+            return number_in(home, NOW) if home else 0
 
     def latest(self) -> Generation | None:
         """Return the newest generation: the one that `now` names, or one above it that is there already."""
         with self.home.found() as home:
             if home is None:
                 return None
-            now = self._now(home)
+            now = number_in(home, NOW)
             number, generation = self._probe(home, now)
             if not generation and number:
                 raise RecordError(
@@ -109,14 +109,14 @@ class Record:
     def verdict(self) -> Outcome | None:
         """Return the verdict that stands, if there is one."""
         with self.home.found() as home:
-            return self._read(home, VERDICT, decode_verdict) if home else None
+            return self.read(home, VERDICT, decode_verdict) if home else None
 
     def seal(self, verdict: Outcome) -> Outcome:
         """Write the verdict, unless there is one; return the one that stands."""
         with self.home.opened(make=True) as home:
-            if self._write(home, VERDICT, lambda: encode_verdict(verdict)):
+            if self.write(home, VERDICT, lambda: encode_verdict(verdict), spare=SPARE):
                 return verdict
-            standing = self._read(home, VERDICT, decode_verdict)
+            standing = self.read(home, VERDICT, decode_verdict)
         if standing is None:
             raise RecordError(f"{self.home.path}/{VERDICT} was removed while it was read: check the volume")
         return standing
@@ -124,7 +124,7 @@ class Record:
     def note_stop(self, number: int) -> None:
         """Note that a launcher was told to stop in a generation."""
         with self.home.opened(make=True) as home:
-            self._write(home, stop_file(number), lambda: b"")
+            self.write(home, stop_file(number), lambda: b"")
 
     def was_stopped(self, number: int) -> bool:
         """Return whether a launcher was told to stop in a generation."""
@@ -133,7 +133,7 @@ class Record:
 
     def _generation(self, home: Dir, number: int) -> Generation | None:
         name = generation_file(number)
-        generation = self._read(home, name, decode_generation)
+        generation = self.read(home, name, decode_generation)
         if generation and generation.number != number:
             raise _unfit(home, name, f"holds generation {generation.number}")
         return generation
@@ -154,29 +154,23 @@ class Record:
             number, newest = above, found
         return number, newest
 
-    def _now(self, home: Dir) -> int:
-        text = content(home, NOW, limit=_DIGITS + 1)
-        if not text:  # empty: its writer was killed, or the volume was full
-            return 0
-        if not re.fullmatch(rb"\d{%d}\n" % _DIGITS, text):
-            raise _unfit(home, NOW, "does not hold a number")
-        return int(text)
-
-    def _write(self, home: Dir, name: str, encode: Callable[[], bytes]) -> bool:
+    def write(self, home: Dir, name: str, encode: Callable[[], bytes], spare: str = "") -> bool:
+        """Make a file of this record, once, on a full volume in the room of a spare one; return whether it stands."""
         head = json.dumps({"record": _VERSION, "key": self.key, "job": self.job}).encode()
         try:
             text = head + b"\n" + encode() + b"\n"
         except Malformed as error:
             raise RecordError(f"{home.path}/{name} cannot be written: {error}") from error
-        return make(home, name, text, link=self.link)
+        return make(home, name, text, link=self.link, spare=spare)
 
-    def _read(self, home: Dir, name: str, decode: Callable[[bytes], _Noun]) -> _Noun | None:
+    def read(self, home: Dir, name: str, decode: Callable[[bytes], _Noun], *, every: bool = False) -> _Noun | None:
+        """Return what a file holds, None where there is none; of another key's only if asked for."""
         text = content(home, name)
         if text is None:
             return None
         head, _, body = text.partition(b"\n")
         facts = header(home, name, head)
-        if facts.get("key") != self.key or facts.get("job") != self.job:
+        if (facts.get("key") != self.key and not every) or facts.get("job") != self.job:
             raise _unfit(home, name, "belongs to another job")
         try:
             return decode(body[:-1])
@@ -196,11 +190,26 @@ def output_of(settings: Settings) -> Below | None:
 
 def record_of(settings: Settings, key: str) -> Record | None:
     """Return the record of a key, None where none is kept."""
-    if settings.record == "none" or not key:
+    if not (settings.recorded and key):
         return None
     output = output_of(settings)
     where = on_volume(PurePosixPath(settings.record)) if settings.record else output and output.at(RECORD)
     return Record(where=where, key=key, job=settings.job) if where else None
+
+
+def number_in(home: Dir, name: str) -> int:
+    """Return the number in a file, 0 where there is none."""
+    text = content(home, name, limit=_DIGITS + 1)
+    if not text:  # empty: its writer was killed, or the volume was full
+        return 0
+    if not re.fullmatch(rb"\d{%d}\n" % _DIGITS, text):
+        raise _unfit(home, name, "does not hold a number")
+    return int(text)
+
+
+def put_number(home: Dir, name: str, number: int) -> None:
+    """Write a number into a file; it is never seen half."""
+    overwrite(home, name, f"{number:0{_DIGITS}}\n".encode())
 
 
 def header(home: Dir, name: str, head: bytes) -> dict[str, object]:

@@ -8,13 +8,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from launcher.contract import PASS_PREFIX, Code
 from launcher.pod.gang.protocol.messages import Generation
 from launcher.pod.gang.protocol.state import Recorded
+from launcher.pod.gang.store.passes import complete
 from launcher.pod.gang.store.record import Record, RecordError
+from launcher.pod.gang.store.runs import Runs
+from launcher.pod.gang.store.succession import Stillness, held, still
 from launcher.pod.log import Tell, TroubleTold
 from launcher.pod.outcome import Outcome
+from launcher.safefs.dirs import Below
 
 _PATIENCE = 5.0
+_UNREAD = "the gang's record on the volume is not read yet"
 
 
 class Recorder:
@@ -26,6 +32,8 @@ class Recorder:
         nudge: Callable[[], None],
         tell: Tell,
         *,
+        runs: Runs | None = None,
+        output: Below | None = None,
         patience: float = _PATIENCE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -34,7 +42,14 @@ class Recorder:
         self._trouble = TroubleTold(tell, "record_trouble", "record_back")
         self._patience = patience
         self._clock = clock
-        self._facts = Recorded(known=record is None)
+        self._runs = runs
+        self._output = output
+        self._facts = Recorded(known=record is None, held=_UNREAD if runs else "")
+        self._number = 0  # of this key's run, once it is made
+        self._stillness = Stillness()
+        self._leads = False
+        self._counter: int | None = None  # that is moved at each look
+        self._rest = self._rested = 0  # wished, and written
         self._changed = threading.Condition()
         self._generation: Generation | None = None  # wished last
         self._verdict: Outcome | None = None  # wished first
@@ -67,6 +82,7 @@ class Recorder:
             if self._verdict:
                 return
             self._verdict = verdict
+            self._facts = replace(self._facts, unsealed=_unsealed(self._output, "the last complete pass"))
             self._ask()
         if self._alone:
             self._learn(sealed=verdict)
@@ -79,10 +95,24 @@ class Recorder:
             self._stopped = number
             self._ask()
 
+    def lead(self) -> None:
+        """Have this key's run made, and held until the one before it is over."""
+        if not self._leads:
+            with self._changed:
+                self._leads = True
+                self._ask()
+
+    def keep(self, counter: int | None, rest: int) -> None:
+        """Have a counter moved at each look while there is one, and the rest of a generation written down."""
+        if (counter, rest) != (self._counter, self._rest):
+            with self._changed:
+                self._counter, self._rest = counter, rest
+                self._ask()
+
     def settle(self, until: float) -> None:
-        """Wait until a stop is noted, or until a time."""
+        """Wait until a stop is noted and the rest written down, or until a time."""
         with self._changed:
-            self._changed.wait_for(lambda: self._stopped in (0, self._noted), max(0.0, until - self._clock()))
+            self._changed.wait_for(self._is_settled, max(0.0, until - self._clock()))
 
     def look(self) -> None:
         """Ask for the record to be read again, and for a failed step to be tried again."""
@@ -90,6 +120,9 @@ class Recorder:
             self._ask()
             if self._since is not None and self._clock() - self._since > self._patience:
                 self._learn(trouble="the volume with the gang's record does not answer")
+
+    def _is_settled(self) -> bool:
+        return self._alone or (self._stopped in (0, self._noted) and self._rest in (0, self._rested))
 
     def _ask(self) -> None:
         self._asked = True
@@ -120,31 +153,71 @@ class Recorder:
         if verdict and not self._facts.sealed:
             with _noting(troubles):
                 self._learn(sealed=record.seal(verdict))
+            if troubles and self._output:
+                with _noting(troubles):
+                    newest = max(complete(self._output), default=None)
+                    self._learn(unsealed=_unsealed(self._output, f"pass {newest}") if newest is not None else "")
         if not self._facts.known:
             with _noting(troubles):
                 self._read(record, generation)
+        if self._runs:
+            with _noting(troubles):
+                self._keep_run(self._runs)
         # Nothing is begun on a record that is unread, nor on one that has its verdict.
         if generation and generation != self._answered and self._facts.known and not self._facts.sealed:
             with _noting(troubles):
-                if record.make(generation):
-                    self._made(generation)
-                self._answered = generation
+                self._make(record, generation)
         with _noting(troubles):
             self._read(record, generation)
         with self._changed:
             self._since = None
             self._learn(trouble=troubles[0] if troubles else "")
 
+    def _make(self, record: Record, generation: Generation) -> None:
+        """Make a generation, unless a newer run of the name has begun."""
+        self._give_way()
+        if not self._facts.sealed and record.make(generation):
+            # The newer run may have looked at this record before the generation was in it.
+            self._give_way()
+            if not self._facts.sealed:
+                self._made(generation)
+        self._answered = generation
+
+    def _keep_run(self, runs: Runs) -> None:
+        """Say that programs of this run may run, or that none does; begin it once the one before it is over."""
+        if self._counter is not None:
+            runs.move(self._counter)
+        if self._rest != self._rested:
+            rest = self._rest
+            if rest:
+                runs.rest(rest)
+            with self._changed:
+                self._rested = rest
+                self._changed.notify_all()
+        if self._leads and self._facts.held and self._facts.known and not self._facts.sealed:
+            self._number, looked = self._number or runs.enter(), self._clock()
+            before = None if self._facts.highest else runs.predecessor(self._number)
+            self._stillness = still(self._stillness, before, self._clock())
+            self._learn(held=held(self._stillness, looked))
+
+    def _give_way(self) -> None:
+        """Learn that a newer run of the name has begun: it is this one's verdict."""
+        newer = self._runs.newer() if self._runs else None
+        if newer and not self._facts.sealed:
+            reason = f"{newer} has begun: of two runs of one name the newer one goes on"
+            self._learn(sealed=Outcome(code=Code.GANG, reason=reason))
+
     def _read(self, record: Record, wished: Generation | None) -> None:
         # A number alone counts too: the file that it names may be late to be seen, its gang is not.
-        self._learn(highest=max(self._facts.highest, record.highest()))
+        self._learn(highest=max(self._facts.highest, record.highest()), sealed=self._facts.sealed or record.verdict())
+        self._give_way()
         newest = record.latest()
-        if newest and newest == wished:  # it stands, though not all of its making went well
+        # It stands, though not all of its making went well.
+        if newest and newest == wished and not self._facts.sealed:
             self._made(newest)
-        sealed = self._facts.sealed or record.verdict()
         highest = max(self._facts.highest, newest.number if newest else 0)
         stopped = newest.number if newest and record.was_stopped(newest.number) else self._facts.stopped
-        self._learn(known=True, highest=highest, latest=newest, sealed=sealed, stopped=stopped)
+        self._learn(known=True, highest=highest, latest=newest, stopped=stopped)
 
     def _made(self, generation: Generation) -> None:
         facts = self._facts
@@ -164,6 +237,16 @@ class Recorder:
         else:
             self._trouble.over()
         self._nudge()
+
+
+def _unsealed(output: Below | None, after: str) -> str:
+    """Return what follows where the verdict of success is not written; without passes nothing does."""
+    if output is None:
+        return ""
+    return (
+        f"the volume has not taken this verdict: the next run of this name goes on after {after}; "
+        f"move {output.path}/{PASS_PREFIX}* away to prevent it"
+    )
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from launcher.pod.gang.store.event_file import EventFile
 from launcher.pod.gang.store.passes import NOTHING, Baseline, complete
 from launcher.pod.gang.store.record import Record, RecordError, output_of, record_of
 from launcher.pod.gang.store.recorder import Recorder
+from launcher.pod.gang.store.runs import runs_beside
 from launcher.pod.log import Tell, TroubleTold
 from launcher.pod.outcome import Outcome
 from launcher.pod.programs.plan import Resume
@@ -45,12 +46,17 @@ class Store:
         self._recorder: Recorder | None = None
         self._baseline: Baseline | None = None
         self._event_file: EventFile | None = None
+        self._key = ""
+        self._met = False
 
-    def open(self, key: str) -> None:
-        """Open the record of this gang, whose key is known by now; without a key there is none."""
-        if self._recorder is None:
+    def open(self, key: str, *, met: bool = False) -> None:
+        """Open the record of a key; without one there is none. The key may be another until the gang has met."""
+        if not self._met and (self._recorder is None or key != self._key):
+            self._key = key
             self._record = record_of(self._settings, key)
-            self._recorder = Recorder(self._record, self._nudge, self._tell)
+            runs = runs_beside(self._record, self._settings) if self._record else None
+            self._recorder = Recorder(self._record, self._nudge, self._tell, runs=runs, output=self._output)
+        self._met = self._met or met
 
     @property
     def facts(self) -> Recorded:
@@ -63,7 +69,9 @@ class Store:
             self._recorder.look()
 
     def wish(self, generation: Generation | None, verdict: Outcome | None) -> None:
-        """Ask for a generation to be made, and for a verdict to be sealed."""
+        """Ask as the leader for this run to begin, for a generation to be made, and for a verdict to be sealed."""
+        if self._recorder:
+            self._recorder.lead()
         if self._recorder and generation:
             self._recorder.wish_generation(generation)
         if self._recorder and verdict:
@@ -73,6 +81,11 @@ class Store:
         """Note that a launcher was told to stop in a generation."""
         if self._recorder and number:
             self._recorder.wish_stopped(number)
+
+    def keep(self, counter: int | None, rest: int) -> None:
+        """Have one of the run's counters moved at each look, or the generation written down of which none runs."""
+        if self._recorder:
+            self._recorder.keep(counter, rest)
 
     def put(self, event: str, **facts: object) -> None:
         """Queue an event for the event file; never wait."""

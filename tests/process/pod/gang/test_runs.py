@@ -109,10 +109,11 @@ def test_with_roles_apart_a_pserver_pod_is_lost_and_replaced(tmp_path: Path, pla
         restarts(g, f"roles apart, {('the leading', 'another')[place]} pserver pod is lost and replaced", at, first=1)
 
 
-def test_pods_of_an_earlier_job_that_are_still_listed_do_not_count(tmp_path: Path) -> None:
+def test_pods_that_are_listed_but_over_do_not_count(tmp_path: Path) -> None:
     with gang(3, tmp_path, api=True, start=False) as g:
         assert g.api
-        g.api.put(pod("old-0", g.address(7), owner="the-earlier-job"), pod("gone", g.address(8), leaving=True))
+        g.api.put(pod("old-0", g.address(7), "Succeeded", owner="the-earlier-job"))
+        g.api.put(pod("gone", g.address(8), leaving=True))
         g.start()
         is_done(g)
 

@@ -29,6 +29,7 @@ from tests.support.pods import JOB, UID, pod, settings, unschedulable, waiting
 from tests.support.rosters import Looking
 from tests.support.waiting import wait_until
 
+LATER = "2026-11-19T07:00:00Z"
 THREE = tuple(pod(f"{JOB}-{number}", f"10.0.0.{9 + number}") for number in range(3))
 
 
@@ -568,12 +569,60 @@ def test_the_watch_can_be_kept_for_life(api: ApiServer, ca: trustme.CA, tmp_path
     assert not keeper.is_alive()
 
 
-def test_a_foreign_job_of_the_same_label_is_nobodys_peer(api: ApiServer, meet: Meet) -> None:
-    api.put(*THREE[:2], pod(f"{JOB}-x", "10.0.0.12", owner="older-" + UID), pod(f"{JOB}-y", "10.0.0.13", owner=""))
+def test_pods_of_an_earlier_job_are_nobodys_peers_and_hold_up_the_start_until_they_have_ended(
+    api: ApiServer, meet: Meet
+) -> None:
+    old, orphan = "older-" + UID, pod(f"{JOB}-y", "10.0.0.13", owner="")
+    api.put(*THREE[:2], pod(f"{JOB}-x", "10.0.0.12", owner=old), orphan)
     meeting = meet()
     meeting.waits_for("2 of 3 pods are running: 2 pods exist")
     api.put(THREE[2])
+    names = (f"{JOB}-x on node-a (Running: kubectl delete pod {JOB}-x)", f"{JOB}-y on node-a (Running: ")
+    meeting.waits_for(f"2 pods of an earlier Job of this name are still ending: {', '.join(names)}")
+    api.put(pod(f"{JOB}-x", "10.0.0.12", owner=old, leaving=True))
+    meeting.waits_for(f"{JOB}-x on node-a (being deleted), ")
+    api.remove(f"{JOB}-x")
+    meeting.waits_for(f"1 pod of an earlier Job of this name is still ending: {names[1]}")
+    assert meeting.states[-1].key == UID
+    api.put(pod(f"{JOB}-y", "10.0.0.13", owner="", phase="Succeeded"))
     assert len(meeting.roster().trainers) == 3
+
+
+LEFT = pod(f"{JOB}-x", "10.0.0.12", owner="older-" + UID, leaving=True, grace=1)
+BRIEF = {"LAUNCHER_PEER_TIMEOUT": "3", "LAUNCHER_JOIN_TIMEOUT": "7"}
+
+
+def test_a_pod_that_stays_listed_on_a_lost_node_is_waited_for_until_its_grace_and_its_leases_are_over(
+    api: ApiServer, meet: Meet
+) -> None:
+    """By the clock here, and though nothing is heard meanwhile; the record of runs decides from then on."""
+    api.put(*THREE, LEFT)
+    meeting = meet(given=settings(JOB_PATH="/volume", **BRIEF))
+    meeting.waits_for(f"still ending: {JOB}-x on node-a (being deleted)")
+    meeting.roster()
+    assert 5.9 <= meeting.times[-1] - meeting.times[0] < 7  # the grace, the time-out, two thirds of it
+
+
+def test_without_a_record_it_is_waited_for_to_the_end_which_names_pod_and_node(api: ApiServer, meet: Meet) -> None:
+    api.put(*THREE, LEFT)
+    error = meet(given=settings(JOB_PATH="/volume", LAUNCHER_RECORD="none", **BRIEF)).error()
+    assert isinstance(error, JoinError)
+    assert str(error) == (
+        "the peers were not found within 7 s (LAUNCHER_JOIN_TIMEOUT): "
+        f"1 pod of an earlier Job of this name is still ending: {JOB}-x on node-a (being deleted)"
+    )
+
+
+def test_pods_of_another_job_that_come_after_the_start_hold_up_nothing(api: ApiServer, meet: Meet) -> None:
+    api.put(*THREE)
+    meeting = meet(for_life=True)
+    meeting.roster()
+    wait_until(lambda: api.asked("watch"))
+    api.put(pod(f"{JOB}-x", "10.0.0.13", owner="another"))
+    api.remove(f"{JOB}-1")
+    meeting.learns(lambda state: isinstance(state, Waiting) and "still ending" not in state.reason)
+    api.put(THREE[1])
+    meeting.learns(lambda state: isinstance(state, Roster))
 
 
 def lost(number: int, **ended: object) -> dict[str, object]:
@@ -603,7 +652,7 @@ def test_a_pod_that_stays_the_same_is_no_change(api: ApiServer, meet: Meet) -> N
     meeting = meet(for_life=True)
     meeting.roster()
     wait_until(lambda: api.asked("watch"))
-    api.put(*THREE, pod(f"{JOB}-x", "10.0.0.13", owner="another"))
+    api.put(*THREE)
     api.remove(f"{JOB}-1")
     meeting.learns(lambda state: isinstance(state, Waiting))
     api.put(THREE[1])
@@ -673,6 +722,23 @@ def test_a_peer_that_succeeded_says_that_the_training_is_over(api: ApiServer, me
     meeting = meet()
     meeting.waits_for("2 of 3 pods are running")
     meeting.learns(lambda state: isinstance(state, Waiting) and state.succeeded and state.key == UID)
+
+
+def test_pservers_of_a_new_run_believe_nothing_of_the_last_runs_trainers(api: ApiServer, meet: Meet) -> None:
+    apart, counts = {"paddle-job": "gang"}, {"PSERVERS": "1", "TRAINERS": "2", "LAUNCHER_RUNTIME": "fleet"}
+    last = [pod(f"old-{number}", f"10.0.2.{number}", owner="old-job", labels=apart) for number in (7, 8)]
+    over = [{**each, "status": {**each["status"], "phase": "Succeeded"}} for each in last]
+    ours = [pod(f"tr-{number}", f"10.0.2.{number}", labels=apart, created=LATER) for number in (1, 2)]
+    server = pod("ps-1", "10.0.1.1", owner="ps-job", labels={"paddle-job-pserver": "gang"}, created=LATER)
+    api.put(server, over[0], last[1])
+    given = settings(LAUNCHER_ROLE="pserver", LAUNCHER_JOB_UID="ps-job", LAUNCHER_GANG="gang", **counts)
+    meeting = meet("ps-1", given=given, for_life=True)
+    meeting.waits_for("1 of 2 trainers are running: old-7 no longer counts (is Succeeded)")
+    api.put(over[1], *ours)
+    assert meeting.roster().key == UID
+    found = [state for state in meeting.states if isinstance(state, Waiting)]
+    assert not any(state.succeeded for state in found)
+    assert {state.key for state in found} <= {"", UID}
 
 
 def test_pservers_know_the_trainers_job_and_still_know_it_when_all_its_pods_are_over(

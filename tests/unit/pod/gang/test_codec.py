@@ -18,6 +18,7 @@ from launcher.pod.gang.protocol.messages import (
     Generation,
     LeaderMessage,
     Marks,
+    NumberedRun,
     Phase,
     Stage,
     Status,
@@ -134,9 +135,14 @@ def test_what_the_record_holds_comes_back_as_it_was(generation: Generation, verd
     assert codec.decode_verdict(codec.encode_verdict(verdict)) == verdict
 
 
+def test_a_run_comes_back_as_it_was() -> None:
+    run = NumberedRun(number=3, key="uid", namespace="team-a", peer_timeout=15.0)
+    assert codec.decode_run(codec.encode_run(run)) == run
+
+
 @given(st.binary() | JSON.map(lambda value: json.dumps(value).encode()))
 def test_garbage_is_malformed(data: bytes) -> None:
-    for decode in (codec.decode, codec.decode_generation, codec.decode_verdict):
+    for decode in (codec.decode, codec.decode_generation, codec.decode_run, codec.decode_verdict):
         with pytest.raises(Malformed):
             decode(data)
 

@@ -53,6 +53,7 @@ STALE = Lead(asked=gang(digest="old"), tried=1)
 MADE = view(record=Recorded(highest=1, made=1))
 OVERTAKEN = view(status(3, known=1), record=Recorded(highest=2, latest=gang(2, who(7), who(8), who(9))))
 OTHERS = replace(READY[0], digest="another order")
+HELD = view(record=Recorded(held="run 1 of this name may still be running"))
 LEADS = [
     ("all are there: a generation is asked for, not begun", Lead(), view(), Stage.GATHERING, "asked"),
     ("it is made", ASKED, MADE, Stage.READYING, ""),
@@ -120,6 +121,8 @@ LEADS = [
     ("another leader went on", said(Stage.TRAINING), view(*READY, record=Recorded(highest=2)), Stage.GATHERING, ""),
     ("a later gang is complete without any of this one", RAN, OVERTAKEN, Stage.GATHERING, ""),
     ("the record was not read yet", Lead(), view(record=Recorded(known=False)), Stage.GATHERING, ""),
+    ("an earlier run of the name may still be running", Lead(), HELD, Stage.GATHERING, ""),
+    ("it was asked for, and a leader does not know it any more", ASKED, HELD, Stage.GATHERING, ""),
     ("the gang has others", said(Stage.TRAINING), replace(view(*READY), mine=OTHERS), Stage.GATHERING, ""),
     ("no restart is left", SPENT, view(), Stage.GATHERING, "failed"),
     ("the verdict waits for the record", said(Stage.TRAINING, sealing=OVER), view(), Stage.TRAINING, "failed"),
@@ -271,3 +274,23 @@ def test_staging_that_gets_on_is_waited_for_and_one_that_does_not_is_given_up(co
     after = lead(before, at(NOW + 1798, 3), RULES)
     assert after.sealing
     assert "is staging its data" in after.sealing.reason
+
+
+def test_no_member_looks_at_the_passes_while_an_earlier_run_may_write_them() -> None:
+    held, free = lead(Lead(), HELD, RULES).word, lead(Lead(), view(), RULES).word
+    assert (held.calm, held.waiting) == (False, HELD.record.held)
+    assert free.calm
+
+
+@pytest.mark.parametrize(
+    ("code", "unsealed", "reason"),
+    [
+        (0, "the next run goes on after pass 2", "every trainer is done; the next run goes on after pass 2"),
+        (0, "", "every trainer is done"),
+        (7, "the next run goes on after pass 2", "every trainer is done"),
+    ],
+)
+def test_a_success_that_is_not_recorded_says_what_follows(code: int, unsealed: str, reason: str) -> None:
+    before = said(Stage.TRAINING, sealing=Outcome(code=code, reason="every trainer is done"), since=NOW - SEALING)
+    verdict = lead(before, view(record=Recorded(unsealed=unsealed)), RULES).word.verdict
+    assert verdict == Outcome(code=code, reason=reason)

@@ -47,6 +47,16 @@ ABSENT = [
     ("its children still run", view(status(2, children=1)), "is ending"),
     ("somebody that it knows of may still run", view(status(2, quiet=False)), "can still run"),
     (
+        "an earlier run of the name is not over: nobody looks at the passes yet",
+        replace(view(status(1, surveyed=False)), record=Recorded(held="run 1 of this name may still be running")),
+        "run 1 of this name",
+    ),
+    (
+        "who is not there is named before it",
+        replace(of(view(), 2, status=None), record=Recorded(held="run 1 of this name may still be running")),
+        "10.0.0.2 has not answered yet",
+    ),
+    (
         "who looks at the passes waits for all others itself",
         of(view(status(1, surveyed=False)), 2, status=None),
         "10.0.0.2 has not answered yet",
@@ -204,3 +214,28 @@ def test_a_member_that_was_never_heard_lacks_everything() -> None:
 def test_a_member_takes_part_in_nothing_before_it_was_ready() -> None:
     with pytest.raises(RuntimeError, match="taken part"):
         _ = Member(status=status(1), rules=RULES).taking_part
+
+
+HERE = status(1, ready=1, known=1, children=1)
+GONE = status(1, known=1)
+COUNTS = [
+    ("before any generation", Member(status=status(1), rules=RULES), None, 0),
+    ("the leader, while its programs run", Member(status=HERE, rules=RULES, last=gang()), 0, 0),
+    (
+        "the leader, while those of a member may run",
+        Member(status=replace(GONE, quiet=False), rules=RULES, last=gang()),
+        0,
+        0,
+    ),
+    ("the leader, once nothing runs", Member(status=GONE, rules=RULES, last=gang(4)), None, 4),
+    ("the second, while its own run", Member(status=READY[1], rules=RULES, last=gang()), 1, 0),
+    ("the second, after that", Member(status=status(2, known=1, quiet=False), rules=RULES, last=gang()), None, 0),
+    ("the third", Member(status=READY[2], rules=RULES, last=gang()), None, 0),
+]
+
+
+@pytest.mark.parametrize(("member", "counter", "rested"), [row[1:] for row in COUNTS], ids=[row[0] for row in COUNTS])
+def test_two_members_say_that_programs_of_a_run_may_run_and_the_leader_that_none_does(
+    member: Member, counter: int | None, rested: int
+) -> None:
+    assert (member.counter, member.rested) == (counter, rested)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import permutations
 
@@ -11,8 +12,8 @@ from hypothesis import strategies as st
 
 from launcher.kube.pod_json import Seen
 from launcher.pod.outcome import SettingsError
-from launcher.pod.peers.pod_state import Group, newest_owner
-from launcher.pod.peers.roster import Peer, Roster, Waiting, ordered, own_pod, settle
+from launcher.pod.peers.pod_state import Group, Hold, leaving_since, newest_owner
+from launcher.pod.peers.roster import NONE_FOUND, Peer, Roster, Waiting, ordered, own_pod, settle
 from launcher.pod.settings.nouns import Role
 
 GROUP = Group(role=Role.NODE, selector="job-name=job", expected=3, counted_by="CONF_PADDLE_GRADIENT_NUM")
@@ -248,22 +249,123 @@ def test_the_key_is_known_while_the_gang_waits_as_soon_as_it_can_be() -> None:
     assert settled(*THREE[:2]).key == "this-job"
     unlisted = settle({Role.NODE: GROUP}, {Role.NODE: THREE}, None, Role.NODE, "told-job")
     assert unlisted == Waiting(reason="this pod is not listed yet under job-name=job", key="told-job")
-    assert settle({Role.NODE: GROUP}, {Role.NODE: ()}, None, Role.NODE, "", "this-job").key == "this-job"
+    before = Waiting(reason="", key="this-job")
+    assert settle({Role.NODE: GROUP}, {Role.NODE: ()}, None, Role.NODE, "", before).key == "this-job"
+
+
+def looked(trainers: tuple[Seen, ...], before: Roster | Waiting = NONE_FOUND, created: str = "") -> Waiting:
+    """Return what a pserver finds, whose Job began then, beside these trainers."""
+    servers = [server(number, "servers", created or "2026-11-18T00:00:00Z") for number in (20, 21)]
+    found = settle(APART, {Role.PSERVER: servers, Role.TRAINER: trainers}, servers[0], Role.PSERVER, "", before)
+    assert isinstance(found, Waiting)
+    return found
+
+
+def met(key: str) -> Waiting:
+    return Waiting(reason="", key=key, met=key)
+
+
+SUCCEEDED = tuple(replace(pod, phase="Succeeded") for pod in THREE[:2])
+LAST_RUNS = (THREE[0], SUCCEEDED[1])
 
 
 def test_a_pserver_knows_the_trainers_job_once_it_has_a_live_pod_and_from_then_on() -> None:
-    servers = [server(number, "servers", "2026-11-18T00:00:00Z") for number in (20, 21)]
-    over = tuple(replace(pod, phase="Succeeded") for pod in THREE[:2])
-
-    def looked(trainers: tuple[Seen, ...], before: str) -> Roster | Waiting:
-        return settle(APART, {Role.PSERVER: servers, Role.TRAINER: trainers}, servers[0], Role.PSERVER, "", before)
-
-    unknown, known, newer = looked(over, ""), looked(over, "this-job"), looked((*over, seen(5, owner="new")), "old")
-    assert isinstance(unknown, Waiting)
-    assert isinstance(known, Waiting)
+    unknown, known = looked(SUCCEEDED), looked(SUCCEEDED, met("this-job"))
     assert (unknown.key, unknown.succeeded, known.key, known.succeeded) == ("", False, "this-job", True)
     assert "job-0 no longer counts (is Succeeded)" in known.reason
-    assert newer.key == "new"
+    assert looked((*SUCCEEDED, seen(5, owner="new")), met("old")).key == "new"
+
+
+PSERVERS = {
+    "a trainers' Job that is older may be the last run's": (
+        (LAST_RUNS, NONE_FOUND, "2026-11-18T09:00:00Z"),
+        ("", False),
+    ),
+    "one that is newer is this run's, and has not been met": ((LAST_RUNS, NONE_FOUND, ""), ("this-job", False)),
+    "one that was met is this run's": ((LAST_RUNS, met("this-job"), "2026-11-18T09:00:00Z"), ("this-job", True)),
+    "another than the one that was met": ((LAST_RUNS, met("other"), ""), ("this-job", False)),
+}
+
+
+@pytest.mark.parametrize("case", PSERVERS)
+def test_a_pserver_believes_the_success_only_of_the_trainers_that_it_has_met(case: str) -> None:
+    (trainers, before, created), expected = PSERVERS[case]
+    found = looked(trainers, before, created)
+    assert (found.key, found.succeeded) == expected
+    assert found.met == before.met
+
+
+def test_a_gang_that_was_complete_was_met() -> None:
+    pods = {Role.NODE: (THREE[0], *SUCCEEDED)}
+    found = settle({Role.NODE: GROUP}, pods, THREE[0], Role.NODE, "", complete(*THREE))
+    assert isinstance(found, Waiting)
+    assert (found.key, found.met) == ("this-job", "this-job")
+
+
+# What stands beside three healthy pods: another Job's pod, since when it is seen being deleted, and the first moment
+# at which it holds up the start no more (25 s after its grace of 5). It is second 100 now.
+OLD = seen(7, name="old-7", owner="older-job", node="node-a", grace=5.0)
+ENDLESS = math.inf
+HOLDS = {
+    "running": (OLD, {}, ENDLESS),
+    "still to come": (replace(OLD, phase="Pending", address=""), {}, ENDLESS),
+    "adopted by label only": (replace(OLD, owner=""), {}, ENDLESS),
+    "of a node that is lost": (replace(OLD, phase="Unknown"), {}, ENDLESS),
+    "being deleted": (replace(OLD, leaving=True), {"uid-7": 90.0}, 120.0),
+    "deleted for long": (replace(OLD, leaving=True), {"uid-7": 70.0}, None),
+    "ended well": (replace(OLD, phase="Succeeded"), {}, None),
+    "failed": (replace(OLD, phase="Failed", leaving=True), {"uid-7": 99.0}, None),
+    "this Job's own": (replace(OLD, owner="this-job", leaving=True), {"uid-7": 99.0}, None),
+}
+
+
+def held(*pods: Seen, hold: Hold, before: Roster | Waiting = NONE_FOUND) -> Roster | Waiting:
+    return settle({Role.NODE: GROUP}, {Role.NODE: pods}, THREE[0], Role.NODE, "", before, hold)
+
+
+@pytest.mark.parametrize("case", HOLDS)
+def test_a_pod_of_an_earlier_job_holds_up_the_start_until_nothing_of_it_can_run(case: str) -> None:
+    pod, since, until = HOLDS[case]
+    found = held(*THREE, pod, hold=Hold(now=100.0, since=since, beyond=25.0))
+    if until is None:
+        assert isinstance(found, Roster)
+        return
+    assert isinstance(found, Waiting)
+    assert found.reason.startswith("1 pod of an earlier Job of this name is still ending: old-7 on node-a (")
+    assert (found.until, found.key) == (until, "this-job")
+    assert found.running == tuple(("Running", peer.address) for peer in complete(*THREE).trainers)
+
+
+def test_without_a_record_of_runs_only_the_pods_end_is_the_end() -> None:
+    found = held(*THREE, replace(OLD, leaving=True), hold=Hold(now=1e9, since={"uid-7": 0.0}))
+    assert isinstance(found, Waiting)
+    assert found.until == math.inf
+
+
+def test_pods_of_earlier_jobs_are_named_with_their_nodes_and_what_ends_them() -> None:
+    leaving = replace(OLD, name="old-1", leaving=True, node="node-b")
+    many = [replace(OLD, name=f"older-{number}", node="") for number in range(6)]
+    found = held(*THREE, OLD, leaving, hold=Hold())
+    assert isinstance(found, Waiting)
+    assert found.reason == (
+        "2 pods of an earlier Job of this name are still ending: old-1 on node-b (being deleted), "
+        "old-7 on node-a (Running: kubectl delete pod old-7)"
+    )
+    found = held(*THREE[:2], *many, hold=Hold())
+    assert isinstance(found, Waiting)
+    assert "2 of 3 pods are running: " in found.reason
+    assert "; 6 pods of an earlier Job of this name are still ending: older-0 on no node yet (" in found.reason
+    assert found.reason.endswith(", and 1 more")
+
+
+def test_a_gang_that_met_waits_for_no_earlier_job_any_more() -> None:
+    assert isinstance(held(*THREE, OLD, hold=Hold(), before=complete(*THREE)), Roster)
+    assert isinstance(held(*THREE, OLD, hold=Hold(), before=met("this-job")), Roster)
+
+
+def test_since_when_a_pod_is_seen_being_deleted_is_kept_as_long_as_it_is_listed() -> None:
+    pods = (replace(OLD, leaving=True), seen(1), seen(2, leaving=True))
+    assert leaving_since({"uid-7": 3.0, "gone": 1.0}, pods, 9.0) == {"uid-7": 3.0, "uid-2": 9.0}
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launcher.pod.gang.store.record import Record, RecordError, on_volume, record_of
+from launcher.pod.gang.store.runs import Runs
 from launcher.pod.outcome import Outcome
 from launcher.safefs.small_file import LIMIT
 from tests.support.keeping import KEY, generation, home_in, no_links, record_in
@@ -24,6 +25,7 @@ from tests.support.mounts import mounted
 from tests.support.volume import Volume, read_back
 
 ROOT = Path(__file__).parents[5]
+PEER_TIMEOUT = 15.0
 SUCCESS, FAILURE = Outcome(code=0, reason="every trainer is done"), Outcome(code=7, reason="trainer 1 ended with 7")
 
 
@@ -377,10 +379,7 @@ def test_on_a_full_volume_nothing_half_is_left_and_it_works_once_there_is_room(t
     with mounted("tmpfs", "none", tmp_path, "size=64k"):
         record = record_in(tmp_path)
         record.make(generation(1))
-        filler = tmp_path / "filler"
-        with filler.open("ab", buffering=0) as file, suppress(OSError):
-            while file.write(b"f" * 4096):
-                pass
+        filler = filled(tmp_path)
         assert "No space left on device; expected room for all of it" in refusal(lambda: record.make(generation(2)))
         assert "expected room for all of it" in refusal(lambda: record.seal(FAILURE))
         assert {path.name for path in home_in(tmp_path).iterdir()} == {"gen-1.json", "now"}
@@ -388,6 +387,45 @@ def test_on_a_full_volume_nothing_half_is_left_and_it_works_once_there_is_room(t
         filler.unlink()
         assert record.make(generation(2))
         assert record.seal(FAILURE) == FAILURE
+
+
+def filled(top: Path) -> Path:
+    """Fill what is left of a volume, as a trainer may that saves more than it has room for."""
+    filler = top / "filler"
+    with filler.open("ab", buffering=0) as file, suppress(OSError):
+        while file.write(b"f" * 4096):
+            pass
+    return filler
+
+
+def test_on_a_full_volume_the_verdict_takes_the_room_that_was_kept_for_it(tmp_path: Path) -> None:
+    long = Outcome(code=7, reason="trainer 1 ended with 7", tail="\N{SNOWMAN}" * 1000)
+    with mounted("tmpfs", "none", tmp_path, "size=128k"):
+        record = record_in(tmp_path)
+        Runs(record=record, peer_timeout=PEER_TIMEOUT).enter()
+        filled(tmp_path)
+        assert "expected room for all of it" in refusal(lambda: record.make(generation(1)))
+        assert record.seal(long) == long
+        assert record_in(tmp_path).verdict() == long
+        assert {path.name for path in home_in(tmp_path).iterdir()} == {"run-number", "verdict.json"}
+
+
+def test_a_spare_that_is_too_small_does_not_serve(tmp_path: Path) -> None:
+    with mounted("tmpfs", "none", tmp_path, "size=128k"):
+        record = record_in(tmp_path)
+        Runs(record=record, peer_timeout=PEER_TIMEOUT).enter()
+        (home_in(tmp_path) / "verdict.spare").write_bytes(b"small")
+        filled(tmp_path)
+        assert "expected room for all of it" in refusal(lambda: record.seal(FAILURE))
+        assert {path.name for path in home_in(tmp_path).iterdir()} == {"run-number"}
+
+
+def test_with_room_the_spare_goes_once_the_verdict_stands(tmp_path: Path) -> None:
+    record = record_in(tmp_path)
+    Runs(record=record, peer_timeout=PEER_TIMEOUT).enter()
+    assert (home_in(tmp_path) / "verdict.spare").stat().st_size == 1 << 14
+    assert record.seal(SUCCESS) == SUCCESS
+    assert {path.name for path in home_in(tmp_path).iterdir()} == {"run-number", "verdict.json"}
 
 
 def test_without_links_a_file_that_fits_only_half_does_not_keep_the_name(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from launcher.pod.gang.protocol.state import Recorded
 from launcher.pod.gang.store.recorder import Recorder
 from launcher.pod.outcome import Outcome
 from tests.support.hanging import hanging_volume
-from tests.support.keeping import Told, generation, home_in, record_in
+from tests.support.keeping import Told, generation, home_in, output_in, record_in
 from tests.support.mounts import mounted
 from tests.support.waiting import wait_until
 
@@ -323,3 +323,39 @@ def test_before_the_record_was_read_no_generation_is_made(tmp_path: Path, told: 
     records.look()
     until(lambda: records.facts.sealed == FAILURE)
     assert record_in(tmp_path).latest() is None
+
+
+@pytest.mark.parametrize(("passes", "after"), [((0, 1, 2), "pass 2"), ((), "")])
+def test_a_verdict_that_is_not_taken_is_told_with_what_follows(
+    tmp_path: Path, told: Told, nudges: Nudges, passes: tuple[int, ...], after: str
+) -> None:
+    with mounted("tmpfs", "none", tmp_path, "size=1m"):
+        record = record_in(tmp_path)
+        record.make(generation(1))
+        for number in passes:
+            at = tmp_path / f"job/output/pass-{number:05}"
+            at.mkdir(parents=True)
+            (at / "model").write_text("x")
+            (at / "done").touch()
+        subprocess.run(["mount", "-o", "remount,ro", str(tmp_path)], check=True)
+        records = Recorder(record, nudges, told, output=output_in(tmp_path))
+        settled(records, nudges)
+        assert records.facts.unsealed == ""
+        records.wish_verdict(SUCCESS)
+        until(lambda: "Read-only" in records.facts.trouble and "the last complete" not in records.facts.unsealed)
+        expected = (
+            f"the volume has not taken this verdict: the next run of this name goes on after {after}; "
+            f"move {tmp_path}/job/output/pass-* away to prevent it"
+        )
+        assert records.facts.unsealed == (expected if after else "")
+
+
+def test_of_a_volume_that_does_not_answer_no_pass_is_known(tmp_path: Path, told: Told, nudges: Nudges) -> None:
+    gate = Gate()
+    records = Recorder(record_in(tmp_path, link=gate), nudges, told, output=output_in(tmp_path))
+    settled(records, nudges)
+    records.wish_verdict(SUCCESS)
+    until(lambda: gate.names)
+    assert "goes on after the last complete pass; move " in records.facts.unsealed
+    gate.open.set()
+    until(lambda: records.facts.sealed == SUCCESS)

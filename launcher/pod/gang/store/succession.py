@@ -1,0 +1,54 @@
+"""When a run begins after an earlier one of the name: once that one is over, or its counters stood still for long.
+
+No I/O here. A counter is no time of day: nodes' clocks differ, and network volumes remember times. It stands still by
+the clock of the one who looks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from launcher.pod.gang.protocol import lease
+from launcher.pod.gang.protocol.messages import NumberedRun
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Predecessor:
+    """The newest earlier run that began, as it was seen at one look: whether it is over, and its counters."""
+
+    run: NumberedRun
+    over: bool
+    counters: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stillness:
+    """What was seen of the predecessor last, and since when it has not changed."""
+
+    seen: Predecessor | None = None
+    since: float = 0.0
+
+
+def still(before: Stillness, seen: Predecessor | None, now: float) -> Stillness:
+    """Return since when the predecessor has not changed."""
+    return before if before.seen == seen else Stillness(seen=seen, since=now)
+
+
+def may_begin(known: Stillness, now: float) -> bool:
+    """Return whether nothing of an earlier run can be running any more.
+
+    A leader moves its counter until the last program of its generation has ended. Where it is lost, its own programs
+    live for its lease, and the others' for theirs after it counted as lost.
+    """
+    seen = known.seen
+    if seen is None or seen.over:
+        return True
+    limits = lease.limits_of(peer=seen.run.peer_timeout, join=0.0, rejoin=0.0)
+    return now >= lease.strangers_until(known.since, limits)
+
+
+def held(known: Stillness, now: float) -> str:
+    """Return for whom a run waits, or nothing; the sentence does not change while it waits."""
+    if known.seen is None or may_begin(known, now):
+        return ""
+    return f"{known.seen.run} may still be running: it has not said that its programs have ended"

@@ -1,0 +1,172 @@
+"""A Job applied while an earlier one of its name still ends, or runs in another namespace on the same volume."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from contextlib import ExitStack
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from launcher.pod.gang.store.record import Record, on_volume
+from launcher.pod.gang.store.runs import Runs
+from tests.support.gangs import Fault, Gang, gang
+from tests.support.hard_faults import TICKING, ran
+from tests.support.keeping import generation
+from tests.support.launchers import Launcher
+from tests.support.mounts import mounted
+from tests.support.outcomes import DONE, is_done, note
+from tests.support.pods import JOB, UID, pod
+
+pytestmark = pytest.mark.timeout(90)
+
+NEXT = "7a2f0c3e-0000-4000-8000-000000000002"
+# The trainers save for as long as they may: they are deaf to TERM until the grace is over.
+SAVING = [Fault("pass 1", "deaf", times=0), Fault("pass 1", "wait", times=0)]
+SLOW = {"LAUNCHER_PEER_TIMEOUT": "3", "LAUNCHER_GRACE": "4"}
+
+
+def waits(g: Gang, place: int = 0) -> str:
+    """Return for whom the leader says that it waits."""
+    word = g.launcher(place).status().get("word") or {}
+    return str(word.get("waiting", ""))
+
+
+def one_after_the_other(g: Gang, old: list[Launcher], what: str) -> None:
+    """Hold that no trainer of the later Job ran before the last one of the earlier Job had ended."""
+    theirs = {each.address for each in old}
+    last = max(each.until for each in ran(g) if each.address in theirs)
+    first = min(each.since for each in ran(g) if each.address not in theirs)
+    assert last < first, f"both trained at once, for {last - first:.3f} s"
+    note(what, "the later Job's trainers start after the earlier one's last", first - last)
+
+
+def deleted(g: Gang) -> list[Launcher]:
+    """Delete the Job, as kubectl does, and apply it again at once; return the old pods."""
+    told = list(g.places)
+    if g.api:
+        g.api.put(*(pod(each.name, each.address, leaving=True, grace=4) for each in told))
+    for each in told:
+        each.send(signal.SIGTERM)
+    g.apply(NEXT)
+    g.script((), passes=3, seconds=0.02)
+    g.start()
+    return told
+
+
+def test_by_a_list_a_job_applied_at_once_waits_by_the_record_until_nothing_of_the_old_one_runs(
+    tmp_path: Path,
+) -> None:
+    with gang(2, tmp_path, command=TICKING, faults=SAVING, env=SLOW) as g:
+        g.await_trace("fault", 2, do="wait")
+        old = deleted(g)
+        g.wait(lambda: f"run 1 of this name (key {UID}) may still be running: it has not said" in waits(g))
+        is_done(g)
+        g.wait(lambda: None not in [each.code for each in old])
+        assert {each.code for each in old} == {143}
+        one_after_the_other(g, old, "a Job is deleted and applied at once, by a list")
+
+
+def test_by_the_api_a_job_applied_at_once_names_the_pods_that_it_waits_for(tmp_path: Path) -> None:
+    env = SLOW | {"LAUNCHER_RECORD": "none"}
+    with gang(2, tmp_path, command=TICKING, api=True, faults=SAVING, env=env) as g:
+        g.await_trace("fault", 2, do="wait")
+        old = deleted(g)
+        names = ", ".join(f"{each.name} on node-a (being deleted)" for each in old)
+        sentence = f"2 pods of an earlier Job of this name are still ending: {names}"
+        told = g.wait(lambda: [each["reason"] for each in g.launcher(0).events("waiting_for_peers")])
+        assert sentence in told[-1]
+        g.wait(lambda: None not in [each.code for each in old])
+        assert {start["address"] for start in g.trace("start")} == {each.address for each in old}
+        assert g.api
+        for each in old:
+            g.api.remove(each.name)
+        is_done(g)
+        one_after_the_other(g, old, "a Job is deleted and applied at once, by the API")
+
+
+def test_of_two_namespaces_on_one_volume_and_name_the_later_one_goes_on(tmp_path: Path) -> None:
+    held, first = [Fault("pass 1", "wait", times=0)], {"JOB_NAMESPACE": "team-a"}
+    with gang(2, tmp_path, command=TICKING, faults=held, env=SLOW | first) as g:
+        g.await_trace("fault", 2)
+        old = g.apply(NEXT, JOB_NAMESPACE="team-b")
+        g.script((), passes=3, seconds=0.02)
+        g.start()
+        is_done(g)
+        g.wait(lambda: None not in [each.code for each in old])
+        assert {(each.code, each.reason()) for each in old} == {
+            (
+                76,
+                f"run 2 of this name (key {NEXT}, namespace team-b) has begun: "
+                "of two runs of one name the newer one goes on",
+            )
+        }
+        one_after_the_other(g, old, "two namespaces have one volume and name")
+
+
+def test_a_run_that_never_comes_to_its_end_is_waited_for_until_the_join_time_out(tmp_path: Path) -> None:
+    env = {"LAUNCHER_JOIN_TIMEOUT": "3", "LAUNCHER_PEER_TIMEOUT": "3"}
+    with gang(2, tmp_path, key=NEXT, env=env, start=False) as g:
+        record = Record(where=on_volume(PurePosixPath(g.volume), JOB, "output", ".launcher"), key=UID, job=JOB)
+        runs = Runs(record=record, peer_timeout=60.0, namespace="team-a")
+        runs.enter()
+        record.make(generation(1))
+        g.start()
+
+        def ended() -> bool:
+            runs.move(0)
+            return None not in [each.code for each in g.places]
+
+        g.wait(ended)
+        code, message = g.verdict()
+        assert code == 75
+        assert message.startswith("nothing changed for 3 s: ")
+        assert f"run 1 of this name (key {UID}, namespace team-a) may still be running" in message
+
+
+FULL = """
+import os, sys
+from pathlib import Path
+
+top = Path(os.environ["JOB_PATH"], os.environ["JOB_NAME"], "output")
+print("begins at", os.environ.get("LAUNCHER_START_PASS"), flush=True)
+if os.environ["TRAINER_ID"] == "0":
+    at = top / "pass-00000"
+    at.mkdir(exist_ok=True)
+    (at / "model").write_text("model")
+    (at / "done").touch()
+    for spare in top.glob(".launcher/*/verdict.spare") if "{spare}" == "no" else ():
+        spare.unlink()
+    try:
+        with open(os.environ["JOB_PATH"] + "/filler", "ab", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
+    except OSError:
+        pass
+"""
+
+
+@pytest.mark.parametrize("spare", ["kept", "no"])
+def test_a_trainer_that_fills_the_volume_at_its_end_leaves_room_for_the_verdict(tmp_path: Path, spare: str) -> None:
+    command = (sys.executable, "-c", FULL.replace("{spare}", spare))
+    env = {"LAUNCHER_RUNTIME": "env"}
+    with ExitStack() as stack:
+        (tmp_path / "volume").mkdir()
+        stack.enter_context(mounted("tmpfs", "none", tmp_path / "volume", "size=512k"))
+        with gang(2, tmp_path, command=command, env=env) as g:
+            code, reason = g.verdict()
+            told = (
+                ""
+                if spare == "kept"
+                else "; the volume has not taken this verdict: the next run of this name goes on "
+                f"after pass 0; move {g.output}/pass-* away to prevent it"
+            )
+            assert (code, reason) == (0, DONE + told)
+            assert len(list(g.output.glob(".launcher/*/verdict.json"))) == (spare == "kept")
+        (tmp_path / "volume/filler").unlink()
+        with gang(2, tmp_path, command=command, env=env, key=NEXT) as g:
+            assert g.verdict()[0] == 0
+            begins = "None" if spare == "kept" else "1"
+            assert f"begins at {begins}" in g.launcher(0).life.rest()
+            assert len(list(g.output.glob("run-*"))) == (spare == "kept")

@@ -1,0 +1,61 @@
+"""One row a rule: when a run begins after an earlier one of its name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from launcher.pod.gang.protocol.messages import NumberedRun
+from launcher.pod.gang.store.succession import Predecessor, Stillness, held, may_begin, still
+
+RUN = NumberedRun(number=3, key="uid-3", namespace="team-a", peer_timeout=15.0)
+MOVING = Predecessor(run=RUN, over=False, counters=(b"1", b"0000000007\n", b""))
+SINCE = 100.0
+
+BEGINS = [
+    ("there was none", Stillness(), SINCE, True),
+    ("it is over: at once", Stillness(seen=replace(MOVING, over=True), since=SINCE), SINCE, True),
+    ("it was seen just now", Stillness(seen=MOVING, since=SINCE), SINCE, False),
+    ("its lease and its loss are not over", Stillness(seen=MOVING, since=SINCE), SINCE + 24.9, False),
+    ("nothing of it can run any more", Stillness(seen=MOVING, since=SINCE), SINCE + 25, True),
+    (
+        "it lives by longer limits than ours",
+        Stillness(seen=replace(MOVING, run=replace(RUN, peer_timeout=60.0)), since=SINCE),
+        SINCE + 99,
+        False,
+    ),
+]
+
+
+@pytest.mark.parametrize(("known", "now", "begins"), [row[1:] for row in BEGINS], ids=[row[0] for row in BEGINS])
+def test_a_run_begins_once_the_one_before_it_is_over_or_stood_still(
+    known: Stillness, now: float, begins: bool
+) -> None:
+    assert may_begin(known, now) is begins
+    assert (held(known, now) == "") is begins
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        replace(MOVING, counters=(b"1", b"0000000008\n", b"")),
+        replace(MOVING, counters=(b"1", b"0000000007\n", b"0000000001\n")),
+        replace(MOVING, counters=(b"2", b"0000000007\n", b"")),
+        replace(MOVING, run=replace(RUN, number=4)),
+    ],
+    ids=["the leader's counter", "the second member's", "another generation", "another run"],
+)
+def test_whatever_moves_begins_the_wait_anew(changed: Predecessor) -> None:
+    known = Stillness(seen=MOVING, since=SINCE)
+    assert still(known, MOVING, SINCE + 20) == known
+    assert still(known, changed, SINCE + 20) == Stillness(seen=changed, since=SINCE + 20)
+
+
+def test_the_sentence_names_key_and_namespace_and_stays_the_same_while_counters_move() -> None:
+    one = held(Stillness(seen=MOVING, since=SINCE), SINCE)
+    other = held(Stillness(seen=replace(MOVING, counters=()), since=SINCE + 3), SINCE + 4)
+    assert one == other
+    assert one.startswith("run 3 of this name (key uid-3, namespace team-a) may still be running: ")
+    assert str(replace(RUN, namespace="")) == "run 3 of this name (key uid-3)"
+    assert str(replace(RUN, number=0, namespace="")) == "the run of key uid-3"
