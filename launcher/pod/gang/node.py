@@ -58,6 +58,7 @@ class GangNode:
             who,
             bind=settings.address,
             port=settings.status_port,
+            members=settings.members,
             limits=limits,
             nudge=nudge,
             tell=tell,

@@ -130,6 +130,11 @@ class Settings:
         return self.role is not Role.NODE
 
     @property
+    def members(self) -> int:
+        """How many pods the gang has."""
+        return self.pservers + self.trainers if self.separated else self.trainers
+
+    @property
     def owns_root(self) -> bool:
         """Whether `/` is this pod's alone: several static or self lives may share one machine's."""
         return self.peers.source in (PeersFrom.KUBERNETES, PeersFrom.DNS)

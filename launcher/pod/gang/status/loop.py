@@ -22,6 +22,7 @@ from launcher.pod.gang.status.metrics import Facts
 from launcher.pod.gang.status.pages import Reply
 from launcher.pod.gang.status.peer_states import PeerStates, normal
 from launcher.pod.gang.status.publisher import Fresh, Publisher
+from launcher.pod.gang.status.rooms import rooms_for
 from launcher.pod.gang.status.server import Asked, Patience, Server
 from launcher.pod.log import Tell
 from launcher.pod.outcome import SettingsError
@@ -33,6 +34,7 @@ RECEIVING = 16 * 1024  # of each connection the kernel holds no more: questions 
 class Statuses:
     """The thread, and what other threads may ask of it; `leader` is the address that `/gang` names elsewhere.
 
+    It has places for so many `members`, beside those for probes and strangers.
     `fresh` gives a published status, each time that it is asked for, what has changed in it without being news.
     """
 
@@ -42,6 +44,7 @@ class Statuses:
         *,
         bind: str,
         port: int,
+        members: int,
         limits: Limits,
         nudge: Callable[[], None],
         tell: Tell,
@@ -56,7 +59,10 @@ class Statuses:
         self._facts = facts
         self._peers = PeerStates(nudge)
         self._publisher = Publisher(Status(who=own), limits, self._peers, fresh)
-        self._server = Server(self._answer, is_peer=self._peers.watches, patience=patience or Patience())
+        self._rooms = rooms_for(members)
+        self._server = Server(
+            self._answer, member=self._peers.member, rooms=self._rooms, patience=patience or Patience()
+        )
         self._asking = Asking(source=own.address, boot=own.boot, port=port, wait=limits.wait)
         self._wanted: frozenset[str] = frozenset()
         self._pollers: dict[str, asyncio.Task[None]] = {}

@@ -36,10 +36,10 @@ class PeerStates:
         with self._lock:
             return dict(self._heard)
 
-    def watches(self, remote: str) -> bool:
-        """Return whether a connection comes from a peer."""
+    def member(self, remote: str, boot: str) -> str:
+        """Return whose a connection is that has shown a boot from an address; nothing for a stranger's."""
         with self._lock:
-            return remote in self._names
+            return remote if boot and remote in self._names else ""
 
     def answered(self, address: str, status: Status, sent: float) -> None:
         """Take a peer's answer to the poll that was sent at a time."""

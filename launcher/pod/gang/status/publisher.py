@@ -21,7 +21,6 @@ from launcher.pod.gang.status.server import Asked
 
 _HEADER = "Launcher-News"
 LONGEST_WAIT = 30.0
-BOOT_LIMIT = 128
 READERS = 2048  # boots are what askers say they are
 
 Fresh = Callable[[Status], Status]
@@ -59,7 +58,7 @@ class Publisher:
         self._fresh = fresh
         self._written = (status, codec.encode(status))
         self._readers: dict[str, _Reader] = {}
-        self._next = asyncio.Event()
+        self._waiting: set[Asked] = set()
         self._was_read = asyncio.Event()
 
     def take(self, status: Status) -> bool:
@@ -78,8 +77,8 @@ class Publisher:
 
     def wake(self) -> None:
         """Let all readers go that wait for news."""
-        self._next.set()
-        self._next = asyncio.Event()
+        for asked in self._waiting:
+            asked.wake()
 
     async def answer(self, asked: Asked) -> Reply:
         """Return the status: at once where the asker does not know it, else with the next news."""
@@ -89,12 +88,14 @@ class Publisher:
             wait = -1.0
         if not wait >= 0.0:  # nor is "nan" a time to wait
             return sentence_reply(400, "wait: expected a number of seconds")
-        boot = asked.fields.get("boot", "")[:BOOT_LIMIT]
+        boot = asked.boot
         self._note(boot, asked.remote)
         if asked.fields.get("after") == self.said.token:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(min(wait, LONGEST_WAIT)):
-                    await self._next.wait()
+            self._waiting.add(asked)
+            try:
+                await asked.wait(min(wait, LONGEST_WAIT))
+            finally:
+                self._waiting.discard(asked)
         said = self.said
 
         def written() -> None:

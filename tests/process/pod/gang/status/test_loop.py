@@ -234,6 +234,7 @@ def test_a_port_that_is_taken_is_a_mistake_of_the_settings(net: Ground, bind: st
             who(address),
             bind=bind and address,
             port=port,
+            members=1,
             limits=LIMITS,
             nudge=lambda: None,
             tell=lambda *_, **__: None,
