@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 
+from launcher.pod.descriptors import give_back
 from launcher.pod.outcome import StartError
 from launcher.pod.programs import die_with_parent
 
@@ -49,6 +50,7 @@ def spawn(
         pid = os.posix_spawnp(
             words[0], words, env, file_actions=actions, setsigmask=[], setsigdef=IGNORED_BY_PYTHON, **place
         )
+        give_back(pid)
         os.close(report)
         report = -1
         error = os.read(told, 16)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 
+from launcher.pod.descriptors import take_all
 from launcher.pod.gang.protocol.messages import Status, Who
 from launcher.pod.gang.protocol.state import Heard, Limits
 from launcher.pod.gang.status import metrics, pages
@@ -22,7 +23,7 @@ from launcher.pod.gang.status.metrics import Facts
 from launcher.pod.gang.status.pages import Reply
 from launcher.pod.gang.status.peer_states import PeerStates, normal
 from launcher.pod.gang.status.publisher import Fresh, Publisher
-from launcher.pod.gang.status.rooms import rooms_for
+from launcher.pod.gang.status.rooms import files_for, most_members, rooms_for
 from launcher.pod.gang.status.server import Asked, Patience, Server
 from launcher.pod.log import Tell
 from launcher.pod.outcome import SettingsError
@@ -59,9 +60,9 @@ class Statuses:
         self._facts = facts
         self._peers = PeerStates(nudge)
         self._publisher = Publisher(Status(who=own), limits, self._peers, fresh)
-        self._rooms = rooms_for(members)
+        self._members = members
         self._server = Server(
-            self._answer, member=self._peers.member, rooms=self._rooms, patience=patience or Patience()
+            self._answer, member=self._peers.member, rooms=rooms_for(members), patience=patience or Patience()
         )
         self._asking = Asking(source=own.address, boot=own.boot, port=port, wait=limits.wait)
         self._wanted: frozenset[str] = frozenset()
@@ -75,8 +76,9 @@ class Statuses:
         self._troubles: set[str] = set()
 
     def start(self) -> None:
-        """Bind the port and start; a port that cannot be bound is a mistake of the settings."""
+        """Bind the port and start; a port that cannot be bound is a mistake of the settings, or too large a gang."""
         try:
+            _hold(self._members, take_all())
             self._listeners = _listen(*self._at)
         except SettingsError:
             self._loop.close()
@@ -171,6 +173,18 @@ class Statuses:
         if kind not in self._troubles:
             self._troubles.add(kind)
             self._tell("statuses_trouble", why=f"{context.get('message')}: {context.get('exception')!r}")
+
+
+def _hold(members: int, files: float) -> None:
+    """Refuse a gang whose leader, which any of its launchers may become, could not hold all connections."""
+    if (needed := files_for(members)) > files:
+        most = most_members(files)
+        raise SettingsError(
+            [
+                f"a gang of {members} pods needs {needed} open files in its leader, and this process may have "
+                f"{files}: expected a hard limit (ulimit -Hn) of {needed}, or at most {most} pods"
+            ]
+        )
 
 
 def _listen(bind: str, port: int) -> tuple[socket.socket, ...]:

@@ -12,10 +12,11 @@ from enum import Enum, auto
 from typing import Protocol, TypeVar
 
 PER_MEMBER = 2  # the connection that it asks on, and one that the network has lost
+OWN_FILES = 128  # of a launcher beside its connections: logs, pipes, files that are staged side by side
 FROM_ONE = 32  # of one address, unless it has shown itself to be a member's
 
 
-class Kind(Enum):
+class GuestKind(Enum):
     """What a connection has asked for so far."""
 
     NEWCOMER = auto()  # nothing yet
@@ -28,7 +29,7 @@ class Guest(Protocol):
     """A connection: what it is, whose (a boot or an address), and whether it can go without losing an answer."""
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> GuestKind:
         """What it is."""
         ...
 
@@ -70,13 +71,23 @@ def rooms_for(members: int) -> Rooms:
     return Rooms(members=members + 32)
 
 
-def who_goes(kind: Kind, key: str, others: Collection[_Guest], rooms: Rooms) -> _Guest | None:
+def files_for(members: int) -> int:
+    """Return how many open files a leader needs: a connection from each member and one to each, and its own."""
+    return rooms_for(members).all + members + OWN_FILES
+
+
+def most_members(files: float) -> int:
+    """Return how many members a leader can have with so many open files."""
+    return max(1, int(files - files_for(0)) // 2)
+
+
+def who_goes(kind: GuestKind, key: str, others: Collection[_Guest], rooms: Rooms) -> _Guest | None:
     """Return who has to go, the oldest first, so that one more of a kind may be there; raise Full if nobody can."""
     same = [each for each in others if each.kind is kind]
     own = [each for each in same if each.key == key]
-    if kind is Kind.MEMBER:
+    if kind is GuestKind.MEMBER:
         return _of_members(own, same, rooms.members)
-    room = {Kind.PROBE: rooms.probes, Kind.STRANGER: rooms.strangers}.get(kind)
+    room = {GuestKind.PROBE: rooms.probes, GuestKind.STRANGER: rooms.strangers}.get(kind)
     if room is None:
         room = rooms.all - (len(others) - len(same))
     if len(own) < FROM_ONE and len(same) < room:

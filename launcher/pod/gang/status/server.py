@@ -20,7 +20,7 @@ import h11
 
 from launcher.pod.gang.status.pages import Reply, sentence_reply
 from launcher.pod.gang.status.peer_states import normal
-from launcher.pod.gang.status.rooms import Full, Kind, Rooms, who_goes
+from launcher.pod.gang.status.rooms import Full, GuestKind, Rooms, who_goes
 
 _HEAD_LIMIT = 8192
 FIELDS_LIMIT = 16
@@ -84,7 +84,7 @@ class Server:
     async def meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection from its beginning to its end."""
         visitor = Visitor(reader, writer, self._patience)
-        if not self._makes_room(visitor, Kind.NEWCOMER, visitor.remote):
+        if not self._makes_room(visitor, GuestKind.NEWCOMER, visitor.remote):
             writer.write(CROWDED)
             writer.close()
             return
@@ -99,14 +99,14 @@ class Server:
 
     async def _admit(self, visitor: Visitor, asked: Asked) -> Reply | None:
         """Answer a question, if there is a place for who asks it: once a member's, a connection stays one."""
-        if visitor.kind is not Kind.MEMBER:
+        if visitor.kind is not GuestKind.MEMBER:
             member = self._member(asked.remote, asked.boot)
-            kind = Kind.MEMBER if member else Kind.PROBE if asked.path in PROBED else Kind.STRANGER
+            kind = GuestKind.MEMBER if member else GuestKind.PROBE if asked.path in PROBED else GuestKind.STRANGER
             if kind is not visitor.kind and not self._makes_room(visitor, kind, member or visitor.remote):
                 return None
         return await self._answer(asked)
 
-    def _makes_room(self, visitor: Visitor, kind: Kind, key: str) -> bool:
+    def _makes_room(self, visitor: Visitor, kind: GuestKind, key: str) -> bool:
         """Return whether there is a place of a kind; another one may have to go for it."""
         others = [each for each in self._visitors if each is not visitor and not each.left]
         try:
@@ -130,7 +130,7 @@ class Visitor:
         self._asked: Asked | None = None
         self._busy = self._last = self.left = False
         self.remote = normal(str((writer.get_extra_info("peername") or [""])[0]))  # none where it is gone already
-        self.kind, self.key = Kind.NEWCOMER, self.remote
+        self.kind, self.key = GuestKind.NEWCOMER, self.remote
         writer.transport.set_write_buffer_limits(0)  # to drain means: the kernel has taken all
 
     @property
@@ -166,7 +166,7 @@ class Visitor:
 
     def dismiss(self) -> None:
         """Make room; a member that waits has its answer first, so that nobody can cut it off from here."""
-        if self.kind is Kind.MEMBER and self._busy and not self._last:
+        if self.kind is GuestKind.MEMBER and self._busy and not self._last:
             self._last = True
             if self._asked:
                 self._asked.wake()

@@ -6,21 +6,30 @@ from dataclasses import dataclass
 
 import pytest
 
-from launcher.pod.gang.status.rooms import FROM_ONE, Full, Kind, Rooms, rooms_for, who_goes
+from launcher.pod.gang.status.rooms import (
+    FROM_ONE,
+    Full,
+    GuestKind,
+    Rooms,
+    files_for,
+    most_members,
+    rooms_for,
+    who_goes,
+)
 
-NEWCOMER, PROBE, STRANGER, MEMBER = Kind.NEWCOMER, Kind.PROBE, Kind.STRANGER, Kind.MEMBER
+NEWCOMER, PROBE, STRANGER, MEMBER = GuestKind.NEWCOMER, GuestKind.PROBE, GuestKind.STRANGER, GuestKind.MEMBER
 SMALL = Rooms(members=3, strangers=4, probes=2, newcomers=2)
 
 
 @dataclass(frozen=True)
 class Someone:
     name: str
-    kind: Kind
+    kind: GuestKind
     key: str
     idle: bool = True
 
 
-def some(kind: Kind, *keys: str, idle: bool = True) -> list[Someone]:
+def some(kind: GuestKind, *keys: str, idle: bool = True) -> list[Someone]:
     return [Someone(f"{kind.name.lower()} {number}", kind, key, idle) for number, key in enumerate(keys)]
 
 
@@ -51,7 +60,7 @@ CROWD = (
         (MEMBER, "d", some(MEMBER, *"abb"), "member 1"),
     ],
 )
-def test_who_goes(kind: Kind, key: str, others: list[Someone], goes: str | None) -> None:
+def test_who_goes(kind: GuestKind, key: str, others: list[Someone], goes: str | None) -> None:
     gone = who_goes(kind, key, others, SMALL)
     assert (gone.name if gone else None) == goes
 
@@ -64,7 +73,7 @@ def test_who_goes(kind: Kind, key: str, others: list[Someone], goes: str | None)
         (MEMBER, "d", some(MEMBER, *"abc")),
     ],
 )
-def test_where_nobody_can_go_there_is_no_place(kind: Kind, key: str, others: list[Someone]) -> None:
+def test_where_nobody_can_go_there_is_no_place(kind: GuestKind, key: str, others: list[Someone]) -> None:
     with pytest.raises(Full):
         who_goes(kind, key, others, SMALL)
 
@@ -79,3 +88,13 @@ def test_one_address_takes_no_more_than_its_share() -> None:
 def test_a_gang_has_a_place_for_each_of_its_members_and_some_more() -> None:
     assert rooms_for(1000).members > 1000
     assert rooms_for(1000).all - rooms_for(1000).members == rooms_for(1).all - rooms_for(1).members
+
+
+@pytest.mark.parametrize("files", [700, 1024, 4096, 20_000])
+def test_the_most_members_are_those_whose_files_fit(files: int) -> None:
+    most = most_members(files)
+    assert files_for(most) <= files < files_for(most + 1)
+
+
+def test_a_gang_has_at_least_one_member() -> None:
+    assert most_members(10) == 1

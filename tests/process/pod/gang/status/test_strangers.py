@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from launcher.pod.gang.protocol.messages import Status
-from launcher.pod.gang.status.rooms import FROM_ONE, Kind
+from launcher.pod.gang.status.rooms import FROM_ONE, GuestKind
 from launcher.pod.gang.status.server import Patience
 from tests.support.statuses import Ground, Pod, Wire, ask, ground
 from tests.support.waiting import wait_until
@@ -88,14 +88,14 @@ def test_500_idle_connections_of_a_stranger_do_not_disturb_the_gang(net: Ground)
         assert len(first.statuses._server._visitors) <= FROM_ONE + 2  # and the other pod's, and the one that asked
 
 
-def waiting(pod: Pod, kind: Kind) -> list[tuple[str, int]]:
+def waiting(pod: Pod, kind: GuestKind) -> list[tuple[str, int]]:
     """Return where those come from that wait, or have no question."""
     visitors = tuple(pod.statuses._server._visitors)
     return [each._writer.get_extra_info("peername") for each in visitors if each.kind is kind and each.idle]
 
 
 def _is_waiting(pod: Pod, wire: Wire) -> bool:
-    return wire.socket.getsockname() in waiting(pod, Kind.MEMBER)
+    return wire.socket.getsockname() in waiting(pod, GuestKind.MEMBER)
 
 
 def test_a_question_of_a_stranger_that_waits_makes_room_for_its_next(net: Ground) -> None:
@@ -105,7 +105,7 @@ def test_a_question_of_a_stranger_that_waits_makes_room_for_its_next(net: Ground
         wires = [stack.enter_context(Wire(pod.address, net.port)) for _ in range(FROM_ONE)]
         for wire in wires:
             wire.get(f"/status?after={token}&wait=30")
-        wait_until(lambda: len(waiting(pod, Kind.STRANGER)) == FROM_ONE)
+        wait_until(lambda: len(waiting(pod, GuestKind.STRANGER)) == FROM_ONE)
         with Wire(pod.address, net.port) as wire:
             wire.get("/gang")
             assert wire.answer()[0] == 404
@@ -125,7 +125,7 @@ def test_a_member_and_a_probe_find_room_where_strangers_took_all_with_questions_
         for each in range(512):
             wire = stack.enter_context(Wire(first.address, net.port, net.at(10 + each % 16)))
             wire.send("".join(asked).encode())
-        wait_until(lambda: wire.socket.getsockname() in waiting(first, Kind.STRANGER))
+        wait_until(lambda: wire.socket.getsockname() in waiting(first, GuestKind.STRANGER))
         for path in ("/healthz", "/readyz"):
             assert ask(first, path, net.port)[2] != b""
         assert ask(first, "/healthz", net.port)[0] == 200
