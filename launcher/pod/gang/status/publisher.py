@@ -21,7 +21,7 @@ from launcher.pod.gang.status.server import Asked
 
 _HEADER = "Launcher-News"
 LONGEST_WAIT = 30.0
-READERS = 2048  # boots are what askers say they are
+READERS = 4096  # by boot and address: who asks as another does not read for it
 
 Fresh = Callable[[Status], Status]
 
@@ -41,9 +41,9 @@ class Said:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reader:
-    """Who asked: where from, when last, and the number of what was last written to it."""
+    """Who asked: as which boot, when last, and the number of what was last written to it."""
 
-    remote: str
+    boot: str
     asked: float
     read: int
 
@@ -57,7 +57,7 @@ class Publisher:
         self._peers = peers
         self._fresh = fresh
         self._written = (status, codec.encode(status))
-        self._readers: dict[str, _Reader] = {}
+        self._readers: dict[tuple[str, str], _Reader] = {}
         self._waiting: set[Asked] = set()
         self._was_read = asyncio.Event()
 
@@ -99,7 +99,7 @@ class Publisher:
         said = self.said
 
         def written() -> None:
-            self._peers.wrote(asked.remote, boot, time.monotonic())
+            self._peers.wrote(boot, time.monotonic())
             self._note(boot, asked.remote, read=said.number)
 
         body = self._as_json(self._fresh(said.status))
@@ -125,16 +125,18 @@ class Publisher:
 
     def _is_behind(self, reader: _Reader, now: float) -> bool:
         of_late = now < lost_at(reader.asked, self._limits)
-        return of_late and reader.read != self.said.number and not self._peers.gone(reader.remote)
+        return of_late and reader.read != self.said.number and not self._peers.gone(reader.boot)
 
     def _note(self, boot: str, remote: str, read: int = 0) -> None:
-        """Remember a reader by its boot; those of long ago make room."""
+        """Remember a reader; those of long ago make room."""
         if not boot:
             return
-        former = self._readers.pop(boot, None)
-        asked = former.asked if read and former else time.monotonic()
-        self._readers[boot] = _Reader(remote=remote, asked=asked, read=read or (former.read if former else 0))
+        former = self._readers.pop((boot, remote), None)
+        is_read = bool(read)
+        asked = former.asked if is_read and former else time.monotonic()
+        read = read or (former.read if former else 0)
+        self._readers[boot, remote] = _Reader(boot=boot, asked=asked, read=read)
         while len(self._readers) > READERS:
             del self._readers[next(iter(self._readers))]
-        if read:
+        if is_read:
             self._was_read.set()
