@@ -13,6 +13,7 @@ SECRET = re.compile(
     r"((?<![-\w])--?[^=\s]{0,64}?(?:passw|pwd|token|secret|credential|(?:api|access|private)[-_]?key)[^=\s]{0,64}[=\s]).*",
     re.IGNORECASE | re.DOTALL,
 )
+_PATH = re.compile(r"\bPATH=[^;]*")
 
 
 def hidden(text: str) -> str:
@@ -28,3 +29,8 @@ def masked(argv: Sequence[str]) -> list[str]:
         shown.append("***" if hide else hidden(word))
         hide = "=" not in word and SECRET.fullmatch(word + "=") is not None
     return shown
+
+
+def without_path(text: str) -> str:
+    """Return a sentence without the directories that programs are looked for in."""
+    return _PATH.sub("PATH", text)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import ipaddress
 import socket
 import threading
 import time
@@ -188,20 +189,35 @@ def _hold(members: int, files: float) -> None:
 
 
 def _listen(bind: str, port: int) -> tuple[socket.socket, ...]:
-    """Return listening sockets: at one address, or at all of IPv4 and of IPv6 where this machine has it."""
+    """Return listening sockets: at one address and localhost, or at all of IPv4 and of IPv6 where there is one."""
     places = [bind] if bind else ["0.0.0.0", *(["::"] if socket.has_dualstack_ipv6() else [])]  # noqa: S104
     listeners: list[socket.socket] = []
     for place in places:
-        family = socket.AF_INET6 if ":" in place else socket.AF_INET
         try:
-            listener = socket.create_server((place, port), family=family, backlog=BACKLOG)
+            listeners.append(_listener(place, port))
         except OSError as error:
             for each in listeners:
                 each.close()
             raise SettingsError([_problem(place, port, error)]) from None
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVING)  # what comes in inherits it
-        listeners.append(listener)
+    if bind and not _is_loopback(bind):
+        # For `kubectl port-forward`. Where several launchers share a machine, another one may have it.
+        with suppress(OSError):
+            listeners.append(_listener("127.0.0.1", port))
     return tuple(listeners)
+
+
+def _listener(place: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in place else socket.AF_INET
+    listener = socket.create_server((place, port), family=family, backlog=BACKLOG)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVING)  # what comes in inherits it
+    return listener
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
 
 
 def _problem(place: str, port: int, error: OSError) -> str:

@@ -15,7 +15,7 @@ from launcher.pod.gang.protocol import codec
 from launcher.pod.gang.protocol.lease import lost_at
 from launcher.pod.gang.protocol.messages import Status
 from launcher.pod.gang.protocol.state import Limits
-from launcher.pod.gang.status.pages import JSON, Reply, sentence_reply
+from launcher.pod.gang.status.pages import JSON, Reply, for_strangers, sentence_reply
 from launcher.pod.gang.status.peer_states import PeerStates, news
 from launcher.pod.gang.status.server import Asked
 
@@ -56,7 +56,7 @@ class Publisher:
         self._limits = limits
         self._peers = peers
         self._fresh = fresh
-        self._written = (status, codec.encode(status))
+        self._written: dict[bool, tuple[Status, bytes]] = {}  # for members, and for strangers
         self._readers: dict[tuple[str, str], _Reader] = {}
         self._waiting: set[Asked] = set()
         self._was_read = asyncio.Event()
@@ -102,7 +102,7 @@ class Publisher:
             self._peers.wrote(boot, time.monotonic())
             self._note(boot, asked.remote, read=said.number)
 
-        body = self._as_json(self._fresh(said.status))
+        body = self._as_json(self._fresh(said.status), known=bool(self._peers.member(asked.remote, boot)))
         return Reply(code=200, body=body, kind=JSON, headers=((_HEADER, said.token),), written=written)
 
     async def heard_out(self, until: float) -> None:
@@ -117,11 +117,13 @@ class Publisher:
                 async with asyncio.timeout(min(until, forgotten) - now):
                     await self._was_read.wait()
 
-    def _as_json(self, status: Status) -> bytes:
-        """Return a status as it is sent, once for all who ask while it stays the same."""
-        if status != self._written[0]:
-            self._written = (status, codec.encode(status))
-        return self._written[1]
+    def _as_json(self, status: Status, *, known: bool) -> bytes:
+        """Return a status as it is sent to members, or to strangers; made once while it stays the same."""
+        made_of, body = self._written.get(known, (None, b""))
+        if status != made_of:
+            body = codec.encode(status if known else for_strangers(status))
+            self._written[known] = (status, body)
+        return body
 
     def _is_behind(self, reader: _Reader, now: float) -> bool:
         of_late = now < lost_at(reader.asked, self._limits)

@@ -33,5 +33,5 @@ def test_a_pod_with_an_address_of_its_own_answers_at_localhost_too(tmp_path: Pat
         asked = f"import urllib.request as r; print(r.urlopen('http://127.0.0.1:{STATUS_PORT}/healthz').read())"
         words = (*nets.inside(g.address(0)), "python3", "-c", asked)
         assert subprocess.run(words, check=True, capture_output=True, text=True).stdout == "b'ok\\n'\n"
-        g.go("wait")
+        g.go()
         is_done(g)

@@ -9,8 +9,10 @@ from contextlib import suppress
 
 import pytest
 
+from launcher.pod.gang.protocol import codec
 from launcher.pod.gang.protocol.messages import Failure, Generation, LeaderMessage, Marks, Phase
 from launcher.pod.gang.status.metrics import Facts
+from launcher.pod.outcome import Outcome
 from tests.support.statuses import Ground, Pod, Wire, ask, ground, json_of
 from tests.support.waiting import wait_until
 
@@ -97,6 +99,26 @@ def test_the_leader_shows_the_gang_and_the_others_say_who_leads(net: Ground) -> 
     assert ages[leader.address] == 0.0
     assert 0.0 <= ages[pod.address] < 5
     assert ages[net.at(3)] is None
+
+
+def test_the_end_of_a_log_and_path_are_for_members_alone(net: Ground) -> None:
+    pod = net.pod(1)
+    pod.statuses.watch([net.at(2)])
+    said = "cannot start 'train': No such file or directory on PATH=/opt/private/bin; is it in the image?"
+    failure = Failure(generation=1, code=71, reason=said, tail="DB_PASSWORD=hunter5")
+    made = Generation(number=2, members=(pod.own,), digest="d", cause=said)
+    over = Outcome(code=71, reason=said, tail=failure.tail)
+    status = pod.says(failure=failure, word=LeaderMessage(generation=made, cause=failure, verdict=over))
+    for path in ("/status", "/status?boot=anyone", "/gang", "/readyz"):
+        page = ask(pod, path, net.port)[2].decode()
+        assert "cannot start 'train': No such file or directory on PATH; is it in the image?" in page
+        assert "hunter5" not in page
+        assert "private" not in page
+    with Wire(pod.address, net.port, net.at(2)) as wire:
+        wire.get("/status?boot=b2")
+        assert codec.decode(wire.answer()[2]) == status
+        wire.get("/status")
+        assert b"hunter5" not in wire.answer()[2]
 
 
 def test_a_gang_page_that_is_too_large_is_not_shown(net: Ground) -> None:
