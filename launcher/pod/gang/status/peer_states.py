@@ -13,7 +13,7 @@ from dataclasses import replace
 from launcher.pod.gang.protocol.messages import Status
 from launcher.pod.gang.protocol.state import Heard
 
-KEPT = 4096  # boots that are not known yet: anybody may name any
+UNKNOWN_BOOTS = 4096  # boots that are not known yet: anybody may name any
 
 
 class PeerStates:
@@ -82,7 +82,7 @@ class PeerStates:
                 return
             self._unknown.pop(boot, None)
             self._unknown[boot] = at
-            while len(self._unknown) > KEPT:
+            while len(self._unknown) > UNKNOWN_BOOTS:
                 del self._unknown[next(iter(self._unknown))]
 
     def gone(self, boot: str) -> bool:

@@ -144,7 +144,7 @@ def test_an_asker_known_before_its_status_counts_once_that_is_known(net: Ground,
 
 
 def test_boots_that_anybody_names_are_not_kept_for_ever(net: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(peer_states, "KEPT", 3)
+    monkeypatch.setattr(peer_states, "UNKNOWN_BOOTS", 3)
     first = net.pod(1)
     first.statuses.watch([net.at(2)])
     for boot in ("b2", "x", "y", "b2", "z", "v"):
