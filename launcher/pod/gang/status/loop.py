@@ -156,6 +156,8 @@ class Statuses:
         match asked.path:
             case "/status":
                 return await self._publisher.answer(asked)
+            case "/members":
+                return self._publisher.members(asked)
             case "/healthz":
                 return pages.sentence_reply(200, "ok")
             case "/readyz":

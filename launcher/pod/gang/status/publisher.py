@@ -15,11 +15,13 @@ from launcher.pod.gang.protocol import codec
 from launcher.pod.gang.protocol.lease import lost_at
 from launcher.pod.gang.protocol.messages import Status
 from launcher.pod.gang.protocol.state import Limits
+from launcher.pod.gang.status.members import MemberPages, members_of, with_members
 from launcher.pod.gang.status.pages import JSON, Reply, for_strangers, sentence_reply
 from launcher.pod.gang.status.peer_states import PeerStates, news
 from launcher.pod.gang.status.server import Asked
 
-_HEADER = "Launcher-News"
+NEWS = "Launcher-News"  # the header that names a status, so that a reader can ask for the next one
+MEMBERS = "Launcher-Members"  # and the one that names the page of its generation's members
 LONGEST_WAIT = 30.0
 READERS = 4096  # by boot and address: who asks as another does not read for it
 
@@ -56,7 +58,8 @@ class Publisher:
         self._limits = limits
         self._peers = peers
         self._fresh = fresh
-        self._written: dict[bool, tuple[Status, bytes]] = {}  # for members, and for strangers
+        self._written: dict[tuple[bool, bool], tuple[Status, bytes, str]] = {}  # for members, and for strangers
+        self._pages = MemberPages()
         self._readers: dict[tuple[str, str], _Reader] = {}
         self._waiting: set[Asked] = set()
         self._was_read = asyncio.Event()
@@ -102,8 +105,17 @@ class Publisher:
             self._peers.wrote(boot, time.monotonic())
             self._note(boot, asked.remote, read=said.number)
 
-        body = self._as_json(self._fresh(said.status), known=bool(self._peers.member(asked.remote, boot)))
-        return Reply(code=200, body=body, kind=JSON, headers=((_HEADER, said.token),), written=written)
+        known = bool(self._peers.member(asked.remote, boot))
+        body, page = self._as_json(self._fresh(said.status), known=known, apart=bool(boot))
+        headers = ((NEWS, said.token), *(((MEMBERS, page),) if page else ()))
+        return Reply(code=200, body=body, kind=JSON, headers=headers, written=written)
+
+    def members(self, asked: Asked) -> Reply:
+        """Return the members of a generation of late, by the digest that an answer named."""
+        page = self._pages.page(asked.fields.get("digest", ""))
+        if page is None:
+            return sentence_reply(404, "expected the digest in Launcher-Members, which /status?boot=... names")
+        return Reply(code=200, body=page, kind=JSON)
 
     async def heard_out(self, until: float) -> None:
         """Wait until every recent reader was sent the present status, or has gone, or the time is over."""
@@ -117,13 +129,18 @@ class Publisher:
                 async with asyncio.timeout(min(until, forgotten) - now):
                     await self._was_read.wait()
 
-    def _as_json(self, status: Status, *, known: bool) -> bytes:
-        """Return a status as it is sent to members, or to strangers; made once while it stays the same."""
-        made_of, body = self._written.get(known, (None, b""))
+    def _as_json(self, status: Status, *, known: bool, apart: bool) -> tuple[bytes, str]:
+        """Return a status as it is sent, and the page of its members where that is apart; made once while it stays.
+
+        Who shows a boot asks as launchers do, and fetches the members once; for anybody else they are in the status.
+        """
+        made_of, body, page = self._written.get((known, apart), (None, b"", ""))
         if status != made_of:
-            body = codec.encode(status if known else for_strangers(status))
-            self._written[known] = (status, body)
-        return body
+            shown = status if known else for_strangers(status)
+            page = self._pages.name(members_of(status)) if apart else ""
+            body = codec.encode(with_members(shown, ()) if page else shown)
+            self._written[known, apart] = (status, body, page)
+        return body, page
 
     def _is_behind(self, reader: _Reader, now: float) -> bool:
         of_late = now < lost_at(reader.asked, self._limits)
