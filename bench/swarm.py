@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 
 from bench.lives import Ground
-from bench.processes import PATIENCE, Unheard, running
+from bench.processes import Unheard, running
 from bench.rows import Figure, Row, Values
 from bench.swarm_members import address_of, addresses
 from launcher.contract import STATUS_PORT
@@ -26,6 +26,7 @@ SIZES = (200, 500, 1000)
 QUICK_SIZE = 200
 IN_ONE = 250  # members of a process
 PEER = 15.0
+GATHERING = 300.0  # until all members of the largest have come together on a busy machine
 WINDOW = 20.0
 TOLD_GOAL, FAULT_GOAL, CORE_GOAL, MEMORY_GOAL, WORD_GOAL = 2000, 500, 0.3, 80, 2048
 
@@ -151,7 +152,7 @@ def _status() -> dict[str, Any]:
 
 def _asked(question: Any) -> Any:  # noqa: ANN401  # what the leader says
     """Return what the leader answers, once it is something."""
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + GATHERING
     while time.monotonic() < until:
         with suppress(OSError, HTTPException, KeyError, TypeError):
             if found := question():

@@ -133,6 +133,21 @@ def test_what_was_written_counts_for_the_boot_that_asked_from_any_address(net: G
         wait_until(partial(_is_credited, first, second.address, before))
 
 
+def test_a_forged_question_changes_nothing_but_when_its_member_was_answered_last(net: Ground) -> None:
+    first, second = pair(net)
+    said = first.statuses._publisher.said
+    before = first.statuses.heard()[second.address]
+    net.leave(second)
+    wait_until(lambda: first.statuses.heard()[second.address].refused)
+    with Wire(first.address, net.port, net.at(9)) as wire:
+        wire.get("/status?boot=b2&after=b2.99999&wait=0&failure=1&verdict=0&number=7")
+        assert wire.answer()[0] == 200
+    wait_until(partial(_is_credited, first, second.address, before.wrote))
+    after = first.statuses.heard()[second.address]
+    assert replace(after, wrote=before.wrote, sent=before.sent) == replace(before, refused=True)
+    assert first.statuses._publisher.said == said
+
+
 @pytest.mark.parametrize("source", ["its own", "127.0.0.6"])
 def test_an_asker_known_before_its_status_counts_once_that_is_known(net: Ground, source: str) -> None:
     first = net.pod(1)
