@@ -43,8 +43,10 @@ def _rows(size: int, found: Values) -> Iterator[Row]:
     for key, what, unit, goal in (
         ("told", "the last one's data -> all are told of the generation", "ms", TOLD_GOAL),
         ("training", "the last one's data -> all train", "ms", None),
+        ("told_cpu", "the last one's data -> all train: the leader's CPU", "ms", None),
         ("answered", "a fault -> the last answer of the leader is read", "ms", FAULT_GOAL),
         ("looked", "a fault -> the last member has looked", "ms", None),
+        ("fault_cpu", "a fault -> the last member has looked: the leader's CPU", "ms", None),
         ("cores", f"the leader's CPU in {WINDOW:g} s of peace, of a core", "", CORE_GOAL),
         ("memory", "the leader's memory", "MB", MEMORY_GOAL),
         ("word", "what the leader says to each, without the members", "bytes", WORD_GOAL),
@@ -66,9 +68,10 @@ def _measured(ground: Ground, size: int) -> Values:
         "POD_IP": address_of(0),
     }
     with running((*ground.ours, "--", "sleep", "1000"), env) as life, ExitStack() as stack:
-        digest = _asked(lambda: _status().get("digest"))
+        _asked(lambda: _status()["digest"])
+        leader = _page("/status?boot=bench").decode()
         parts = [
-            stack.enter_context(_part(first, min(IN_ONE, size - first), size, digest))
+            stack.enter_context(_part(first, min(IN_ONE, size - first), size, leader))
             for first in range(1, size, IN_ONE)
         ]
         _all(parts, "up")
@@ -77,29 +80,39 @@ def _measured(ground: Ground, size: int) -> Values:
             each.tell("stage 1" if each is last else "stage")
         _all(parts, "did stage")
         _asked(lambda: address_of(size - 1) in _status()["word"]["waiting"])
+        process = psutil.Process(life.pid)
+        begun = _cpu(process)
         last.tell("stage")
         staged = last.heard("did stage")
         told, training = _all(parts, "told of the generation"), _all(parts, "training")
-        peace = _peace(psutil.Process(life.pid))
+        told_cpu = _cpu(process) - begun
+        peace = _peace(process)
         word = len(_page("/status?boot=bench"))
+        begun = _cpu(process)
         last.tell("fail")
         failed = last.heard("did fail")
         answered, looked = _all(parts, "told of the fault"), _all(parts, "looked at the fault")
-    times = {"told": told - staged, "training": training - staged, "answered": answered - failed}
-    return {
-        **{key: each * 1e3 for key, each in times.items()},
-        "looked": (looked - failed) * 1e3,
-        "word": word,
-        **peace,
+        fault_cpu = _cpu(process) - begun
+    times = {
+        "told": told - staged,
+        "training": training - staged,
+        "answered": answered - failed,
+        "looked": looked - failed,
+        "told_cpu": told_cpu,
+        "fault_cpu": fault_cpu,
     }
+    return {**{key: each * 1e3 for key, each in times.items()}, "word": word, **peace}
 
 
 def _peace(leader: psutil.Process) -> dict[str, float]:
     time.sleep(PEER / 3)
-    before = sum(leader.cpu_times()[:2])
+    before = _cpu(leader)
     time.sleep(WINDOW)
-    cores = (sum(leader.cpu_times()[:2]) - before) / WINDOW
-    return {"cores": cores, "memory": leader.memory_info().rss / 1e6}
+    return {"cores": (_cpu(leader) - before) / WINDOW, "memory": leader.memory_info().rss / 1e6}
+
+
+def _cpu(process: psutil.Process) -> float:
+    return float(sum(process.cpu_times()[:2]))
 
 
 class Part:
@@ -126,8 +139,8 @@ class Part:
 
 
 @contextmanager
-def _part(first: int, count: int, size: int, digest: str) -> Iterator[Part]:
-    words = [sys.executable, "-m", "bench.swarm_members", *map(str, (first, count, size, digest, PEER))]
+def _part(first: int, count: int, size: int, leader: str) -> Iterator[Part]:
+    words = [sys.executable, "-m", "bench.swarm_members", *map(str, (first, count, size)), leader]
     with subprocess.Popen(words, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         try:
             yield Part(process)

@@ -1,9 +1,9 @@
 """Many members of one gang in one process: real wire, real `Member`, a socket and an address for each, no children.
 
-    python -m bench.swarm_members FIRST COUNT SIZE DIGEST PEER_TIMEOUT
+    python -m bench.swarm_members FIRST COUNT SIZE LEADER
 
 Does what it reads (`stage N`: all but the last N have their data; `fail`: the last one's trainer fails), and writes
-what all of its members have come to, and when.
+what all of its members have come to, and when. LEADER is the leader's status, as JSON.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from functools import partial
 
 from launcher.contract import STATUS_PORT
 from launcher.pod.descriptors import take_all
-from launcher.pod.gang.protocol import lease
+from launcher.pod.gang.protocol import codec, lease
 from launcher.pod.gang.protocol.follower import MayRun, Orders
 from launcher.pod.gang.protocol.member import Member, Order
 from launcher.pod.gang.protocol.messages import Failure, Stage, Status, Who
@@ -69,13 +69,17 @@ class Heard(PeerStates):
 class SwarmMember:
     """One member, on the loop that it shares."""
 
-    def __init__(self, address: str, order: Order, rules: Rules, reached: Reached) -> None:
+    def __init__(self, address: str, order: Order, leader: Status, reached: Reached) -> None:
+        rules = rules_of(leader.peer_timeout)
         who = Who(role=Role.NODE, address=address, uid="", boot=secrets.token_hex(8))
         self._reached = reached
         self._loop = asyncio.get_running_loop()
         self._woken: asyncio.Handle | None = None
         self.peers = Heard(self._soon, reached)
-        self.member = Member(status=Status(who=who, lone=True), rules=rules)
+        self.member = Member(
+            status=Status(who=who, gang=leader.gang, peers=leader.peers, peer_timeout=leader.peer_timeout, lone=True),
+            rules=rules,
+        )
         self.member.meet(order, who, rank=order.addresses.index(address), key="")
         self.publisher = Publisher(self.member.status, rules.limits, self.peers, lambda status: status)
         self.server = Server(
@@ -119,7 +123,7 @@ class SwarmMember:
             self._woken = self._loop.call_at(orders.until + 0.001, self.look)
 
     def _act(self, orders: Orders) -> None:
-        word = self.member.word(self.peers.snapshot())
+        word = self.member.word
         if word and word.stage is Stage.READYING:
             self._reached("told of the generation")
         if orders.end:
@@ -142,14 +146,13 @@ class SwarmMember:
 class Swarm:
     """All members here, and what they have come to."""
 
-    def __init__(self, first: int, count: int, size: int, digest: str, peer: float) -> None:
-        order = Order(addresses=tuple(addresses(size)), digest=digest)
+    def __init__(self, first: int, count: int, size: int, leader: Status) -> None:
+        order = Order(addresses=tuple(addresses(size)), digest=leader.digest)
         self._counts: Counter[str] = Counter()
         self._seen: set[tuple[int, str]] = set()
         own = [address_of(number) for number in range(first, first + count)]
-        rules = rules_of(peer)
         self.members = [
-            SwarmMember(each, order, rules, partial(self._reached, number)) for number, each in enumerate(own)
+            SwarmMember(each, order, leader, partial(self._reached, number)) for number, each in enumerate(own)
         ]
 
     def _reached(self, number: int, what: str) -> None:
@@ -183,9 +186,9 @@ def _tell(event: str, **facts: object) -> None:
 
 async def main() -> None:
     """Bring up the members, then do what is read until the end."""
-    first, count, size, digest, peer = sys.argv[1:]
+    first, count, size, leader = sys.argv[1:]
     take_all()
-    swarm = Swarm(int(first), int(count), int(size), digest, float(peer))
+    swarm = Swarm(int(first), int(count), int(size), codec.decode(leader.encode()))
     for each in swarm.members:
         await each.start()
     _say("up")
