@@ -35,3 +35,13 @@ def test_a_pod_with_an_address_of_its_own_answers_at_localhost_too(tmp_path: Pat
         assert subprocess.run(words, check=True, capture_output=True, text=True).stdout == "b'ok\\n'\n"
         g.go()
         is_done(g)
+
+
+def test_a_localhost_that_another_launcher_has_is_no_error(tmp_path: Path) -> None:
+    with gang(2, tmp_path, start=False) as g, networks(g) as nets:
+        first, second = g.address(0), g.address(1)
+        words = ("ip", "address", "add", f"{second}/32", "dev", "lo")
+        subprocess.run([*nets.inside(first), *words], check=True, capture_output=True)
+        nets.pods[second] = nets.pods[first]  # one machine, two addresses
+        g.start()
+        is_done(g)
