@@ -81,28 +81,30 @@ def most_members(files: float) -> int:
     return max(1, int(files - files_for(0)) // 2)
 
 
+def has_place(kind: GuestKind, own: int, same: int, all_: int, rooms: Rooms) -> bool:
+    """Return whether one more may be there without another's going: with so many of the same key, kind, in all."""
+    if kind is GuestKind.MEMBER:
+        return own < PER_MEMBER and same < rooms.members
+    if kind is GuestKind.NEWCOMER:
+        return own < FROM_ONE and all_ < rooms.all
+    return own < FROM_ONE and same < (rooms.probes if kind is GuestKind.PROBE else rooms.strangers)
+
+
 def who_goes(kind: GuestKind, key: str, others: Collection[_Guest], rooms: Rooms) -> _Guest | None:
     """Return who has to go, the oldest first, so that one more of a kind may be there; raise Full if nobody can."""
     same = [each for each in others if each.kind is kind]
     own = [each for each in same if each.key == key]
-    if kind is GuestKind.MEMBER:
-        return _of_members(own, same, rooms.members)
-    room = {GuestKind.PROBE: rooms.probes, GuestKind.STRANGER: rooms.strangers}.get(kind)
-    if room is None:
-        room = rooms.all - (len(others) - len(same))
-    if len(own) < FROM_ONE and len(same) < room:
+    if has_place(kind, len(own), len(same), len(others), rooms):
         return None
+    if kind is GuestKind.MEMBER:
+        return _of_members(own, same)
     return _oldest([each for each in (own if len(own) >= FROM_ONE else same) if each.idle])
 
 
-def _of_members(own: list[_Guest], same: list[_Guest], room: int) -> _Guest | None:
+def _of_members(own: list[_Guest], same: list[_Guest]) -> _Guest:
     """Return the member's own older connection, else one of a member that has several."""
-    if len(own) >= PER_MEMBER:
-        return own[0]
-    if len(same) < room:
-        return None
     counts = Counter(each.key for each in same)
-    return _oldest(own + [each for each in same if counts[each.key] > 1])
+    return _oldest(own or [each for each in same if counts[each.key] > 1])
 
 
 def _oldest(guests: list[_Guest]) -> _Guest:

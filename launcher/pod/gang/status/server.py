@@ -10,6 +10,7 @@ of the two tells when a reply was written, which the lease needs.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ import h11
 
 from launcher.pod.gang.status.pages import Reply, sentence_reply
 from launcher.pod.gang.status.peer_states import normal
-from launcher.pod.gang.status.rooms import Full, GuestKind, Rooms, who_goes
+from launcher.pod.gang.status.rooms import Full, GuestKind, Rooms, has_place, who_goes
 
 _HEAD_LIMIT = 8192
 FIELDS_LIMIT = 16
@@ -80,6 +81,7 @@ class Server:
         self._rooms = rooms
         self._patience = patience
         self._visitors: dict[Visitor, None] = {}  # the oldest first
+        self._counts: Counter[GuestKind | tuple[GuestKind, str]] = Counter()  # of a kind, and of whose
 
     async def meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection from its beginning to its end."""
@@ -88,12 +90,12 @@ class Server:
             writer.write(CROWDED)
             writer.close()
             return
-        self._visitors[visitor] = None
         try:
             await visitor.serve(partial(self._admit, visitor))
         except OSError:
             pass  # gone, or it takes nothing
         finally:
+            self._count(visitor, -1)
             del self._visitors[visitor]
             visitor.leave()
 
@@ -108,15 +110,30 @@ class Server:
 
     def _makes_room(self, visitor: Visitor, kind: GuestKind, key: str) -> bool:
         """Return whether there is a place of a kind; another one may have to go for it."""
-        others = [each for each in self._visitors if each is not visitor and not each.left]
-        try:
-            goes = who_goes(kind, key, others, self._rooms)
-        except Full:
-            return False
-        if goes:
-            goes.dismiss()
+        if not self._has_place(kind, key):  # only then are all looked at: a gang of hundreds may come at once
+            others = [each for each in self._visitors if each is not visitor and not each.left]
+            try:
+                goes = who_goes(kind, key, others, self._rooms)
+            except Full:
+                return False
+            if goes:
+                goes.dismiss()
+        if visitor in self._visitors:
+            self._count(visitor, -1)
+        self._visitors[visitor] = None
         visitor.kind, visitor.key = kind, key
+        self._count(visitor, 1)
         return True
+
+    def _has_place(self, kind: GuestKind, key: str) -> bool:
+        return has_place(kind, self._counts[kind, key], self._counts[kind], len(self._visitors), self._rooms)
+
+    def _count(self, visitor: Visitor, change: int) -> None:
+        whose = (visitor.kind, visitor.key)
+        self._counts[visitor.kind] += change
+        self._counts[whose] += change
+        if not self._counts[whose]:
+            del self._counts[whose]
 
 
 class Visitor:
