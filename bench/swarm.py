@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -142,9 +143,12 @@ class Part:
 def _part(first: int, count: int, size: int, leader: str) -> Iterator[Part]:
     words = [sys.executable, "-m", "bench.swarm_members", *map(str, (first, count, size)), leader]
     with subprocess.Popen(words, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        late = threading.Timer(2 * GATHERING, process.kill)
+        late.start()
         try:
             yield Part(process)
         finally:
+            late.cancel()
             process.kill()
 
 
