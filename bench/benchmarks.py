@@ -23,6 +23,7 @@ from bench.pump import pump
 from bench.rows import Row
 from bench.start import start
 from bench.stop import stop
+from bench.swarm import swarm
 from bench.training import training
 from bench.v1 import v1
 
@@ -32,6 +33,7 @@ BENCHMARKS: dict[str, Callable[[Ground], tuple[Row, ...]]] = {
     "stop": stop,
     "death": death,
     "gang": gang,
+    "swarm": swarm,
     "waking": waking,
     "pump": pump,
     "idle": idle,

@@ -110,7 +110,7 @@ class Gang:
     def apply(self, key: str, **env: str) -> list[Launcher]:
         """Apply another Job of this name, with other pods, which `start` starts; return those of the one before."""
         before, self.places = self.places, []
-        self.first, self.prefix, self.owner = self.next_host, f"{key[:4]}-pod", key
+        self.first, self.prefix, self.owner, self.run = self.next_host, f"{key[:4]}-pod", key, key
         self.env = {**self.env, **({} if self.api else {"LAUNCHER_JOB_UID": key}), **env}
         return before
 

@@ -139,6 +139,13 @@ class Networks:
         """Return the words that start a program in a pod's network."""
         return ("nsenter", f"--net=/proc/{self.pods[address]}/ns/net", "--")
 
+    def masquerade(self, place: int, source: str) -> None:
+        """Have what a pod connects to see another source address than the pod's, as behind a node or a sidecar."""
+        inside = self.inside(self.g.address(place))
+        _run(*inside, "ip", "address", "add", f"{source}/24", "dev", "eth0")
+        rule = ("-t", "nat", "-A", "POSTROUTING", "-o", "eth0", "-p", "tcp", "-j", "SNAT", "--to-source", source)
+        _run(*inside, "iptables", "-w", *rule)
+
     @contextmanager
     def cut(self, place: int, *chains: str) -> Iterator[float]:
         """Let nothing through to a pod and from it, or one way only (INPUT: to it, OUTPUT: from it)."""

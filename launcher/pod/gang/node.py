@@ -38,7 +38,7 @@ class GangNode:
 
     def __init__(self, settings: Settings, inbox: Inbox, tell: Tell, facts: Callable[[], Facts]) -> None:
         timing = settings.timing
-        limits = lease.limits_of(peer=timing.peer, join=timing.join, rejoin=timing.rejoin)
+        limits = lease.limits_of(peer=timing.peer, join=timing.join, rejoin=timing.rejoin, lap=settings.lap)
         who = Who(role=settings.role, address=settings.address, uid="", boot=secrets.token_hex(8))
         self.member = Member(
             status=Status(
@@ -59,6 +59,7 @@ class GangNode:
             who,
             bind=settings.address,
             port=settings.status_port,
+            members=settings.members,
             limits=limits,
             nudge=inbox.nudge,
             away=inbox.away,

@@ -18,6 +18,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from launcher.pod.descriptors import give_back
 from launcher.pod.outcome import StartError
 from launcher.pod.programs import die_with_parent, guardian
 from launcher.pod.settings.masking import hidden
@@ -197,7 +198,9 @@ def _executed(pid: int, told: int, argv: Sequence[str]) -> int:
 
 
 def _posix_spawn(words: Sequence[str], env: Mapping[str, str], more: Mapping[str, Any]) -> int:
-    return os.posix_spawnp(words[0], tuple(words), env, setsigmask=[], setsigdef=IGNORED_BY_PYTHON, **more)
+    pid = os.posix_spawnp(words[0], tuple(words), env, setsigmask=[], setsigdef=IGNORED_BY_PYTHON, **more)
+    give_back(pid)
+    return pid
 
 
 def _spawn_aside(argv: Sequence[str], env: Mapping[str, str], output: int) -> int:
@@ -225,6 +228,7 @@ def _spawn_aside(argv: Sequence[str], env: Mapping[str, str], output: int) -> in
     if error := libc.posix_spawnp(ctypes.byref(pid), words[0], files, how, *arrays):
         raise _refused(argv, error)
     libc.posix_spawn_file_actions_destroy(files)
+    give_back(pid.value)
     return pid.value
 
 

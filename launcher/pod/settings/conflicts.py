@@ -5,10 +5,11 @@ No I/O here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Set as AbstractSet
 
 from launcher.contract import is_plain
-from launcher.pod.settings.nouns import PeersFrom, Role, Runtime, Settings
+from launcher.pod.settings.nouns import LAP, PeersFrom, Role, Runtime, Settings
 
 # What the launcher itself passes to a v1 trainer, and how to change it.
 V1_OWN = {
@@ -26,7 +27,14 @@ YES = ("1", "t", "true", "y", "yes")  # as v1 takes a boolean, in any case
 
 def contradictions(settings: Settings, given: AbstractSet[str]) -> list[str]:
     """Return a sentence for each contradiction; `given` names the variables that are set."""
-    cases = (*_names(settings, given), *_roles(settings, given), *_paths(settings), *_ports(settings), *_v1(settings))
+    cases = (
+        *_names(settings, given),
+        *_roles(settings, given),
+        *_size(settings),
+        *_paths(settings),
+        *_ports(settings),
+        *_v1(settings),
+    )
     return [sentence for wrong, sentence in cases if wrong]
 
 
@@ -87,6 +95,17 @@ def _roles(settings: Settings, given: AbstractSet[str]) -> Cases:
         (
             not settings.separated and peers.pservers != peers.trainers,
             "LAUNCHER_PEERS names two groups: expected LAUNCHER_ROLE to be pserver or trainer",
+        ),
+    )
+
+
+def _size(settings: Settings) -> Cases:
+    given, needed = settings.timing.peer, math.ceil(settings.lap / LAP)
+    return (
+        (
+            settings.lap > settings.timing.lap,
+            f"{settings.members} pods cannot all poll their leader in time with LAUNCHER_PEER_TIMEOUT={given:g}: "
+            f"expected at least {needed}, on every pod",
         ),
     )
 

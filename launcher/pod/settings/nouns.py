@@ -13,6 +13,9 @@ from launcher import contract
 from launcher.pod.settings.arguments import Flags
 
 TURNS = 6
+# Of all members together, as many as cost a leader a small part of a processor (bench/swarm.py).
+POLLS_A_SECOND = 400
+LAP = 2 / 9  # of LAUNCHER_PEER_TIMEOUT, a third of the lease: in it each member polls its leader once
 
 
 class Runtime(StrEnum):
@@ -86,6 +89,11 @@ class Timing:
     peer: float
     stall: float | None
 
+    @property
+    def lap(self) -> float:
+        """How long it may take until each member has polled its leader once."""
+        return self.peer * LAP
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -133,6 +141,16 @@ class Settings:
     def separated(self) -> bool:
         """Whether pservers and trainers are pods of their own."""
         return self.role is not Role.NODE
+
+    @property
+    def members(self) -> int:
+        """How many pods the gang has."""
+        return self.pservers + self.trainers if self.separated else self.trainers
+
+    @property
+    def lap(self) -> float:
+        """How long it takes until each member has polled its leader once, in peace."""
+        return self.members / POLLS_A_SECOND
 
     @property
     def owns_root(self) -> bool:

@@ -26,6 +26,7 @@ statuses = Statuses(
     nudge=inbox.nudge,
     tell=lambda *_, **__: None,
     away=inbox.away,
+    members=1,
 )
 statuses.start()
 print("up", flush=True)

@@ -16,7 +16,7 @@ from enum import StrEnum
 from functools import cache
 from typing import TypeVar, cast
 
-from launcher.pod.gang.protocol.messages import Failure, Generation, NumberedRun, Status
+from launcher.pod.gang.protocol.messages import Failure, Generation, NumberedRun, Status, Who
 from launcher.pod.outcome import Outcome
 
 VERSION = 2  # of a status; 1 was that of 0.1.0
@@ -39,7 +39,17 @@ def encode(status: Status) -> bytes:
 
 def decode(data: bytes) -> Status:
     """Return the status that JSON holds."""
-    return _decode("status", Status, data)
+    return cast("Status", _decode("status", Status, data))
+
+
+def encode_members(members: tuple[Who, ...]) -> bytes:
+    """Return the members of a generation as JSON."""
+    return _encode("members", members)
+
+
+def decode_members(data: bytes) -> tuple[Who, ...]:
+    """Return the members that JSON holds."""
+    return cast("tuple[Who, ...]", _decode("members", tuple[Who, ...], data))
 
 
 def encode_generation(generation: Generation) -> bytes:
@@ -49,7 +59,7 @@ def encode_generation(generation: Generation) -> bytes:
 
 def decode_generation(data: bytes) -> Generation:
     """Return the generation that JSON holds."""
-    return _decode("generation", Generation, data)
+    return cast("Generation", _decode("generation", Generation, data))
 
 
 def encode_verdict(verdict: Outcome) -> bytes:
@@ -59,7 +69,7 @@ def encode_verdict(verdict: Outcome) -> bytes:
 
 def decode_verdict(data: bytes) -> Outcome:
     """Return the verdict that JSON holds."""
-    return _decode("verdict", Outcome, data)
+    return cast("Outcome", _decode("verdict", Outcome, data))
 
 
 def encode_run(run: NumberedRun) -> bytes:
@@ -69,7 +79,7 @@ def encode_run(run: NumberedRun) -> bytes:
 
 def decode_run(data: bytes) -> NumberedRun:
     """Return the run that JSON holds."""
-    return _decode("run", NumberedRun, data)
+    return cast("NumberedRun", _decode("run", NumberedRun, data))
 
 
 def as_json(value: object) -> bytes:
@@ -97,7 +107,7 @@ def _encode(name: str, noun: object) -> bytes:
     return data
 
 
-def _decode(name: str, kind: type[_Noun], data: bytes) -> _Noun:
+def _decode(name: str, kind: object, data: bytes) -> object:
     if len(data) > MESSAGE_LIMIT:
         raise Malformed(f"more than {MESSAGE_LIMIT} bytes: expected a smaller {name}")
     try:
@@ -113,11 +123,11 @@ def _decode(name: str, kind: type[_Noun], data: bytes) -> _Noun:
     if version != _version_of(name):
         expected = f"expected version {_version_of(name)}, that of this launcher"
         raise Malformed(f"version {version} of the {name}: {expected}; run every pod of a job with the same launcher")
-    return _noun(kind, around.get(name), name)
+    return _value(kind, around.get(name), name)
 
 
 def _version_of(name: str) -> int:
-    return VERSION if name == "status" else RECORD_VERSION
+    return VERSION if name in ("status", "members") else RECORD_VERSION
 
 
 def _refuse(_constant: str) -> object:

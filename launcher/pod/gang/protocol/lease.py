@@ -29,9 +29,10 @@ class Fence:
         return max(self.by_boot.values(), default=self.all)
 
 
-def limits_of(*, peer: float, join: float, rejoin: float) -> Limits:
-    """Return the limits that follow from the settings' time-outs."""
-    return Limits(lost=peer, lease=peer * 2 / 3, wait=peer / 5, gather=join, regather=rejoin)
+def limits_of(*, peer: float, join: float, rejoin: float, lap: float = 0.0) -> Limits:
+    """Return the limits that follow from the settings' time-outs; a poll waits as long as a lap of all takes."""
+    lease = peer * 2 / 3
+    return Limits(lost=peer, lease=lease, wait=min(max(peer / 5, lap), lease / 3), gather=join, regather=rejoin)
 
 
 def grace(wanted: float, limits: Limits) -> float:

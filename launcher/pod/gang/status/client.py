@@ -18,10 +18,12 @@ import h11
 
 from launcher.pod.gang.protocol import codec
 from launcher.pod.gang.protocol.codec import Malformed
+from launcher.pod.gang.protocol.messages import Who
+from launcher.pod.gang.status.members import page_of, with_members
 from launcher.pod.gang.status.peer_states import PeerStates
+from launcher.pod.gang.status.publisher import MEMBERS, NEWS
 from launcher.pod.log import Tell
 
-TOKEN = b"launcher-news"  # the header that names a status, so that a reader can ask for the next one
 CONNECTING = 2.0
 BEGINNING = 2.0  # beyond the wait for news
 COMPLETING = 2.0
@@ -52,6 +54,8 @@ class Poller:
         self._peers = peers
         self._tell = tell
         self._token = ""
+        self._page = ""
+        self._members: tuple[Who, ...] = ()
         self._why = ""
         self._told = 0
 
@@ -93,11 +97,22 @@ class Poller:
     async def _ask(self, line: _Line) -> None:
         wait, sent = self._asking.wait, time.monotonic()
         query = urlencode({"after": self._token, "wait": f"{wait:g}", "boot": self._asking.boot})
-        token, body = await line.get(f"/status?{query}", within=wait + BEGINNING)
+        headers, body = await line.get(f"/status?{query}", within=wait + BEGINNING)
+        token, page = headers.get(NEWS, ""), headers.get(MEMBERS, "")
         status = codec.decode(body)
+        if page:
+            status = with_members(status, await self._members_on(line, page))
         self._token, self._why = token, ""
         self._peers.answered(self._address, status, sent)
         await asyncio.sleep(max(0.0, sent + PACE - time.monotonic()))
+
+    async def _members_on(self, line: _Line, digest: str) -> tuple[Who, ...]:
+        """Return the members of a generation, which are fetched once."""
+        if digest != self._page:
+            query = urlencode({"digest": digest, "boot": self._asking.boot})
+            _, body = await line.get(f"/members?{query}", within=BEGINNING)
+            self._page, self._members = digest, page_of(digest, body)
+        return self._members
 
     def _ignore(self, why: str) -> None:
         if why != self._why and self._told < TOLD_LIMIT:
@@ -128,8 +143,8 @@ class _Line:
             streams = await asyncio.open_connection(address, asking.port)
         return cls(host, *streams)
 
-    async def get(self, target: str, *, within: float) -> tuple[str, bytes]:
-        """Return the token and the body of an answer that begins within so many seconds."""
+    async def get(self, target: str, *, within: float) -> tuple[dict[str, str], bytes]:
+        """Return our headers and the body of an answer that begins within so many seconds."""
         if self._http.our_state is not h11.IDLE:
             self._http.start_next_cycle()
         asked = h11.Request(method="GET", target=target, headers=[("Host", self._host)])
@@ -141,8 +156,9 @@ class _Line:
             body = await self._body()
         if begun.status_code != 200:
             raise Malformed(f"answered {begun.status_code}: expected 200")
-        token = dict(begun.headers).get(TOKEN, b"")[:TOKEN_LIMIT]
-        return token.decode("latin-1"), body
+        found = dict(begun.headers)
+        ours = {name: found.get(name.lower().encode(), b"")[:TOKEN_LIMIT] for name in (NEWS, MEMBERS)}
+        return {name: value.decode("latin-1") for name, value in ours.items()}, body
 
     async def _body(self) -> bytes:
         body = bytearray()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import ipaddress
 import socket
 import threading
 import time
@@ -14,6 +15,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 
+from launcher.pod.descriptors import take_all
 from launcher.pod.gang.protocol import lease
 from launcher.pod.gang.protocol.messages import Status, Who
 from launcher.pod.gang.protocol.state import Heard, Limits
@@ -23,6 +25,7 @@ from launcher.pod.gang.status.metrics import Facts
 from launcher.pod.gang.status.pages import Reply
 from launcher.pod.gang.status.peer_states import PeerStates, normal
 from launcher.pod.gang.status.publisher import Fresh, Publisher
+from launcher.pod.gang.status.rooms import files_for, most_members, rooms_for
 from launcher.pod.gang.status.server import Asked, Patience, Server
 from launcher.pod.log import Tell
 from launcher.pod.outcome import SettingsError
@@ -34,6 +37,7 @@ RECEIVING = 16 * 1024  # of each connection the kernel holds no more: questions 
 class Statuses:
     """The thread, and what other threads may ask of it; `leader` is the address that `/gang` names elsewhere.
 
+    It has places for so many `members`, beside those for probes and strangers.
     `waiting` is what the programs here wait for. `away` says for how long the main thread has stood still: after a
     lease no status is given.
     `fresh` gives a published status, each time that it is asked for, what has changed in it without being news.
@@ -45,6 +49,7 @@ class Statuses:
         *,
         bind: str,
         port: int,
+        members: int,
         limits: Limits,
         nudge: Callable[[], None],
         tell: Tell,
@@ -63,7 +68,10 @@ class Statuses:
         self._limits = limits
         self._peers = PeerStates(nudge)
         self._publisher = Publisher(Status(who=own), limits, self._peers, fresh)
-        self._server = Server(self._answer, is_peer=self._peers.watches, patience=patience or Patience())
+        self._members = members
+        self._server = Server(
+            self._answer, member=self._peers.member, rooms=rooms_for(members), patience=patience or Patience()
+        )
         self._asking = Asking(source=own.address, boot=own.boot, port=port, wait=limits.wait)
         self._wanted: frozenset[str] = frozenset()
         self._pollers: dict[str, asyncio.Task[None]] = {}
@@ -76,8 +84,9 @@ class Statuses:
         self._troubles: set[str] = set()
 
     def start(self) -> None:
-        """Bind the port and start; a port that cannot be bound is a mistake of the settings."""
+        """Bind the port and start; a port that cannot be bound is a mistake of the settings, or too large a gang."""
         try:
+            _hold(self._members, take_all())
             self._listeners = _listen(*self._at)
         except SettingsError:
             self._loop.close()
@@ -155,6 +164,8 @@ class Statuses:
             case "/status":
                 reply = await self._publisher.answer(asked)
                 return self._standing() or reply
+            case "/members":
+                return self._publisher.members(asked)
             case "/healthz":
                 return self._standing() or pages.sentence_reply(200, "ok")
             case "/readyz":
@@ -179,21 +190,48 @@ class Statuses:
             self._tell("statuses_trouble", why=f"{context.get('message')}: {context.get('exception')!r}")
 
 
+def _hold(members: int, files: float) -> None:
+    """Refuse a gang whose leader, which any of its launchers may become, could not hold all connections."""
+    if (needed := files_for(members)) > files:
+        most = most_members(files)
+        raise SettingsError(
+            [
+                f"a gang of {members} pods needs {needed} open files in its leader, and this process may have "
+                f"{files}: expected a hard limit (ulimit -Hn) of {needed}, or at most {most} pods"
+            ]
+        )
+
+
 def _listen(bind: str, port: int) -> tuple[socket.socket, ...]:
-    """Return listening sockets: at one address, or at all of IPv4 and of IPv6 where this machine has it."""
+    """Return listening sockets: at one address and localhost, or at all of IPv4 and of IPv6 where there is one."""
     places = [bind] if bind else ["0.0.0.0", *(["::"] if socket.has_dualstack_ipv6() else [])]  # noqa: S104
     listeners: list[socket.socket] = []
     for place in places:
-        family = socket.AF_INET6 if ":" in place else socket.AF_INET
         try:
-            listener = socket.create_server((place, port), family=family, backlog=BACKLOG)
+            listeners.append(_listener(place, port))
         except OSError as error:
             for each in listeners:
                 each.close()
             raise SettingsError([_problem(place, port, error)]) from None
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVING)  # what comes in inherits it
-        listeners.append(listener)
+    if bind and not _is_loopback(bind):
+        # For `kubectl port-forward`. Where several launchers share a machine, another one may have it.
+        with suppress(OSError):
+            listeners.append(_listener("127.0.0.1", port))
     return tuple(listeners)
+
+
+def _listener(place: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in place else socket.AF_INET
+    listener = socket.create_server((place, port), family=family, backlog=BACKLOG)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVING)  # what comes in inherits it
+    return listener
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
 
 
 def _problem(place: str, port: int, error: OSError) -> str:

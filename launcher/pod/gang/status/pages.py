@@ -1,17 +1,20 @@
 """The pages of a launcher, from what it knows of itself and of its peers.
 
-No I/O here. Everything shown is for anybody to read: no environment, no argv.
+No I/O here. Everything shown is for anybody to read: no environment, no argv, and to strangers no end of a log.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from launcher.pod.gang.protocol import codec
 from launcher.pod.gang.protocol.messages import LeaderMessage, Phase, Status
 from launcher.pod.gang.protocol.state import Heard
+from launcher.pod.outcome import Outcome
 
+_Ended = TypeVar("_Ended", bound=Outcome)
 JSON = "application/json"
 READY = (Phase.SERVING, Phase.TRAINING, Phase.TRAINED, Phase.DONE)
 _WAITING = {Phase.JOINING: "waiting for its peers", Phase.STAGING: "staging its data"}
@@ -58,11 +61,27 @@ def gang_reply(own: Status, heard: Mapping[str, Heard], leader: str, now: float)
         )
     members = [_member(own.who.address, own, 0.0)]
     members += [_member(each, its.status, now - its.sent if its.sent else None) for each, its in heard.items()]
-    word = codec.plain_values(replace(own.word, shared={}))  # the members read that in `/status`; it may be large
+    word = codec.plain_values(
+        replace(_message_for_strangers(own.word), shared={})
+    )  # the members read that in `/status`; it may be large
     body = codec.as_json({"version": codec.VERSION, "word": word, "members": members})
     if len(body) > codec.MESSAGE_LIMIT:
         return sentence_reply(500, f"the page has {len(body)} bytes: at most {codec.MESSAGE_LIMIT} are shown")
     return Reply(code=200, body=body, kind=JSON)
+
+
+def for_strangers(status: Status) -> Status:
+    """Return a status as anybody may read it: without the ends of logs, in which a program may have put a secret."""
+    word = status.word and _message_for_strangers(status.word)
+    return replace(status, failure=_without_tail(status.failure), word=word)
+
+
+def _message_for_strangers(word: LeaderMessage) -> LeaderMessage:
+    return replace(word, cause=_without_tail(word.cause), verdict=_without_tail(word.verdict))
+
+
+def _without_tail(ended: _Ended | None) -> _Ended | None:
+    return ended and replace(ended, tail="")
 
 
 def word_of(own: Status, heard: Mapping[str, Heard]) -> LeaderMessage | None:

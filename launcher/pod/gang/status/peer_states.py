@@ -13,6 +13,8 @@ from dataclasses import replace
 from launcher.pod.gang.protocol.messages import Status
 from launcher.pod.gang.protocol.state import Heard
 
+UNKNOWN_BOOTS = 4096  # boots that are not known yet: anybody may name any
+
 
 class PeerStates:
     """The peers that are watched, and what is known of each."""
@@ -22,24 +24,29 @@ class PeerStates:
         self._lock = threading.Lock()
         self._heard: dict[str, Heard] = {}
         self._names: dict[str, str] = {}
-        self._wrote: dict[str, tuple[str, float]] = {}  # which boot was last answered there, and when
+        self._boots: dict[str, str] = {}  # whose boot is at which address
+        self._unknown: dict[str, float] = {}  # when a boot was last answered of which nobody is known yet
 
     def keep(self, addresses: Iterable[str]) -> None:
         """Watch exactly these from now on, and forget all others."""
         with self._lock:
             self._heard = {each: self._heard.get(each, Heard()) for each in addresses}
             self._names = {normal(each): each for each in self._heard}
-            self._wrote = {each: self._wrote[each] for each in self._heard if each in self._wrote}
+            self._boots = {its.status.who.boot: each for each, its in self._heard.items() if its.status}
 
     def snapshot(self) -> dict[str, Heard]:
         """Return what is known at this moment."""
         with self._lock:
             return dict(self._heard)
 
-    def watches(self, remote: str) -> bool:
-        """Return whether a connection comes from a peer."""
+    def member(self, remote: str, boot: str) -> str:
+        """Return whose a connection is that has shown a boot: a known one from anywhere, any from a peer's address.
+
+        Where a sidecar or the network gives connections another source address, the boot alone says whose they are.
+        """
         with self._lock:
-            return remote in self._names
+            known = boot if boot in self._boots else remote if remote in self._names else ""
+            return known if boot else ""
 
     def answered(self, address: str, status: Status, sent: float) -> None:
         """Take a peer's answer to the poll that was sent at a time."""
@@ -47,9 +54,12 @@ class PeerStates:
             former = self._heard.get(address)
             if former is None:
                 return
-            boot, wrote = self._wrote.get(address, ("", 0.0))
-            wrote = wrote if boot == status.who.boot else 0.0
+            boot, before = status.who.boot, former.status
+            wrote = former.wrote if before and before.who.boot == boot else self._unknown.pop(boot, 0.0)
             self._heard[address] = Heard(status=status, sent=sent, wrote=wrote)
+            if before and self._boots.get(before.who.boot) == address:
+                del self._boots[before.who.boot]
+            self._boots[boot] = address
         if former.refused or former.status is None or news(former.status) != news(status):
             self._nudge()
 
@@ -62,21 +72,23 @@ class PeerStates:
             self._heard[address] = replace(former, refused=True)
         self._nudge()
 
-    def wrote(self, remote: str, boot: str, at: float) -> None:
-        """Note that an answer was written whole to the peer that asked from an address as a boot."""
+    def wrote(self, boot: str, at: float) -> None:
+        """Note that an answer was written whole to who asked as a boot; kept until it is known whose that is."""
+        if not boot:
+            return
         with self._lock:
-            address = self._names.get(remote)
-            if address is None:
+            if address := self._boots.get(boot):
+                self._heard[address] = replace(self._heard[address], wrote=at)
                 return
-            self._wrote[address] = (boot, at)
-            heard = self._heard[address]
-            if heard.status and heard.status.who.boot == boot:
-                self._heard[address] = replace(heard, wrote=at)
+            self._unknown.pop(boot, None)
+            self._unknown[boot] = at
+            while len(self._unknown) > UNKNOWN_BOOTS:
+                del self._unknown[next(iter(self._unknown))]
 
-    def gone(self, remote: str) -> bool:
-        """Return whether no launcher listens any more at the address that a connection came from."""
+    def gone(self, boot: str) -> bool:
+        """Return whether no launcher listens any more where a boot was."""
         with self._lock:
-            return self._heard.get(self._names.get(remote, ""), Heard()).refused
+            return self._heard.get(self._boots.get(boot, ""), Heard()).refused
 
 
 def news(status: Status) -> Status:

@@ -15,14 +15,15 @@ from launcher.pod.gang.protocol import codec
 from launcher.pod.gang.protocol.lease import lost_at
 from launcher.pod.gang.protocol.messages import Status
 from launcher.pod.gang.protocol.state import Limits
-from launcher.pod.gang.status.pages import JSON, Reply, sentence_reply
+from launcher.pod.gang.status.members import MemberPages, members_of, with_members
+from launcher.pod.gang.status.pages import JSON, Reply, for_strangers, sentence_reply
 from launcher.pod.gang.status.peer_states import PeerStates, news
 from launcher.pod.gang.status.server import Asked
 
-_HEADER = "Launcher-News"
+NEWS = "Launcher-News"  # the header that names a status, so that a reader can ask for the next one
+MEMBERS = "Launcher-Members"  # and the one that names the page of its generation's members
 LONGEST_WAIT = 30.0
-BOOT_LIMIT = 128
-READERS = 2048  # boots are what askers say they are
+READERS = 4096  # by boot and address: who asks as another does not read for it
 
 Fresh = Callable[[Status], Status]
 
@@ -42,9 +43,9 @@ class Said:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reader:
-    """Who asked: where from, when last, and the number of what was last written to it."""
+    """Who asked: as which boot, when last, and the number of what was last written to it."""
 
-    remote: str
+    boot: str
     asked: float
     read: int
 
@@ -57,9 +58,10 @@ class Publisher:
         self._limits = limits
         self._peers = peers
         self._fresh = fresh
-        self._written = (status, codec.encode(status))
-        self._readers: dict[str, _Reader] = {}
-        self._next = asyncio.Event()
+        self._written: dict[tuple[bool, bool], tuple[Status, bytes, str]] = {}  # for members, and for strangers
+        self._pages = MemberPages()
+        self._readers: dict[tuple[str, str], _Reader] = {}
+        self._waiting: set[Asked] = set()
         self._was_read = asyncio.Event()
 
     def take(self, status: Status) -> bool:
@@ -78,8 +80,8 @@ class Publisher:
 
     def wake(self) -> None:
         """Let all readers go that wait for news."""
-        self._next.set()
-        self._next = asyncio.Event()
+        for asked in self._waiting:
+            asked.wake()
 
     async def answer(self, asked: Asked) -> Reply:
         """Return the status: at once where the asker does not know it, else with the next news."""
@@ -89,20 +91,31 @@ class Publisher:
             wait = -1.0
         if not wait >= 0.0:  # nor is "nan" a time to wait
             return sentence_reply(400, "wait: expected a number of seconds")
-        boot = asked.fields.get("boot", "")[:BOOT_LIMIT]
+        boot = asked.boot
         self._note(boot, asked.remote)
         if asked.fields.get("after") == self.said.token:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(min(wait, LONGEST_WAIT)):
-                    await self._next.wait()
+            self._waiting.add(asked)
+            try:
+                await asked.wait(min(wait, LONGEST_WAIT))
+            finally:
+                self._waiting.discard(asked)
         said = self.said
 
         def written() -> None:
-            self._peers.wrote(asked.remote, boot, time.monotonic())
+            self._peers.wrote(boot, time.monotonic())
             self._note(boot, asked.remote, read=said.number)
 
-        body = self._as_json(self._fresh(said.status))
-        return Reply(code=200, body=body, kind=JSON, headers=((_HEADER, said.token),), written=written)
+        known = bool(self._peers.member(asked.remote, boot))
+        body, page = self._as_json(self._fresh(said.status), known=known, apart=bool(boot))
+        headers = ((NEWS, said.token), *(((MEMBERS, page),) if page else ()))
+        return Reply(code=200, body=body, kind=JSON, headers=headers, written=written)
+
+    def members(self, asked: Asked) -> Reply:
+        """Return the members of a generation of late, by the digest that an answer named."""
+        page = self._pages.page(asked.fields.get("digest", ""))
+        if page is None:
+            return sentence_reply(404, "expected the digest in Launcher-Members, which /status?boot=... names")
+        return Reply(code=200, body=page, kind=JSON)
 
     async def heard_out(self, until: float) -> None:
         """Wait until every recent reader was sent the present status, or has gone, or the time is over."""
@@ -116,24 +129,33 @@ class Publisher:
                 async with asyncio.timeout(min(until, forgotten) - now):
                     await self._was_read.wait()
 
-    def _as_json(self, status: Status) -> bytes:
-        """Return a status as it is sent, once for all who ask while it stays the same."""
-        if status != self._written[0]:
-            self._written = (status, codec.encode(status))
-        return self._written[1]
+    def _as_json(self, status: Status, *, known: bool, apart: bool) -> tuple[bytes, str]:
+        """Return a status as it is sent, and the page of its members where that is apart; made once while it stays.
+
+        Who shows a boot asks as launchers do, and fetches the members once; for anybody else they are in the status.
+        """
+        made_of, body, page = self._written.get((known, apart), (None, b"", ""))
+        if status != made_of:
+            shown = status if known else for_strangers(status)
+            page = self._pages.name(members_of(status)) if apart else ""
+            body = codec.encode(with_members(shown, ()) if page else shown)
+            self._written[known, apart] = (status, body, page)
+        return body, page
 
     def _is_behind(self, reader: _Reader, now: float) -> bool:
         of_late = now < lost_at(reader.asked, self._limits)
-        return of_late and reader.read != self.said.number and not self._peers.gone(reader.remote)
+        return of_late and reader.read != self.said.number and not self._peers.gone(reader.boot)
 
     def _note(self, boot: str, remote: str, read: int = 0) -> None:
-        """Remember a reader by its boot; those of long ago make room."""
+        """Remember a reader; those of long ago make room."""
         if not boot:
             return
-        former = self._readers.pop(boot, None)
-        asked = former.asked if read and former else time.monotonic()
-        self._readers[boot] = _Reader(remote=remote, asked=asked, read=read or (former.read if former else 0))
+        former = self._readers.pop((boot, remote), None)
+        is_read = bool(read)
+        asked = former.asked if is_read and former else time.monotonic()
+        read = read or (former.read if former else 0)
+        self._readers[boot, remote] = _Reader(boot=boot, asked=asked, read=read)
         while len(self._readers) > READERS:
             del self._readers[next(iter(self._readers))]
-        if read:
+        if is_read:
             self._was_read.set()

@@ -1,6 +1,7 @@
 """Serves pages over HTTP to anybody on the network: GET only, bounded in connections, sizes and time.
 
-A peer is never turned away for a stranger. Of connections without a question the oldest makes room for the newest.
+No member and no probe is turned away for a stranger (`rooms`). A question that waits keeps a member's place, not a
+stranger's.
 
 asyncio and h11 cost 35 ms of CPU and 11 MB to import, uvicorn 57 ms and 16 MB, aiohttp.web 137 ms and 27 MB; neither
 of the two tells when a reply was written, which the lease needs.
@@ -9,30 +10,53 @@ of the two tells when a reply was written, which the lease needs.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
 from urllib.parse import parse_qsl
 
 import h11
 
 from launcher.pod.gang.status.pages import Reply, sentence_reply
 from launcher.pod.gang.status.peer_states import normal
+from launcher.pod.gang.status.rooms import Full, GuestKind, Rooms, has_place, who_goes
 
 _HEAD_LIMIT = 8192
 FIELDS_LIMIT = 16
-CONNECTIONS = 512
-FROM_ONE = 32  # of an address that is no peer's
+BOOT_LIMIT = 128
+PROBED = ("/healthz", "/readyz")
 # Said without having read what was asked.
 CROWDED = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Asked:
-    """One question: from which address, for which page, and the query's fields."""
+    """One question: from which address, for which page, with which fields; and whether it waits."""
 
     remote: str
     path: str
     fields: Mapping[str, str]
+    waits: bool = False
+    _woken: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def boot(self) -> str:
+        """Who asks, as it says."""
+        return self.fields.get("boot", "")[:BOOT_LIMIT]
+
+    async def wait(self, seconds: float) -> None:
+        """Wait until it is woken, no longer than so many seconds."""
+        self.waits = True
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._woken.wait()
+        self.waits = False
+
+    def wake(self) -> None:
+        """Have it answered at once."""
+        self._woken.set()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,45 +69,71 @@ class Patience:
 
 
 _Answer = Callable[[Asked], Awaitable[Reply]]
+_IsMember = Callable[[str, str], str]
 
 
 class Server:
-    """All connections from outside."""
+    """All connections from outside; `member` returns whose they are by address and boot, nothing for a stranger's."""
 
-    def __init__(self, answer: _Answer, *, is_peer: Callable[[str], bool], patience: Patience) -> None:
+    def __init__(self, answer: _Answer, *, member: _IsMember, rooms: Rooms, patience: Patience) -> None:
         self._answer = answer
-        self._is_peer = is_peer
+        self._member = member
+        self._rooms = rooms
         self._patience = patience
         self._visitors: dict[Visitor, None] = {}  # the oldest first
+        self._counts: Counter[GuestKind | tuple[GuestKind, str]] = Counter()  # of a kind, and of whose
 
     async def meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection from its beginning to its end."""
         visitor = Visitor(reader, writer, self._patience)
-        if not self._makes_room(visitor.remote):
+        if not self._makes_room(visitor, GuestKind.NEWCOMER, visitor.remote):
             writer.write(CROWDED)
             writer.close()
             return
-        self._visitors[visitor] = None
         try:
-            await visitor.serve(self._answer)
+            await visitor.serve(partial(self._admit, visitor))
         except OSError:
             pass  # gone, or it takes nothing
         finally:
+            self._count(visitor, -1)
             del self._visitors[visitor]
             visitor.leave()
 
-    def _makes_room(self, remote: str) -> bool:
-        """Return whether one more may come; one without a question may have to go for it."""
-        rivals = [] if self._is_peer(remote) else [each for each in self._visitors if each.remote == remote]
-        if len(rivals) < FROM_ONE:
-            if len(self._visitors) < CONNECTIONS:
-                return True
-            strangers = [each for each in self._visitors if not self._is_peer(each.remote)]
-            rivals = strangers or list(self._visitors)
-        idle = next((each for each in rivals if each.idle), None)
-        if idle:
-            idle.leave()
-        return idle is not None
+    async def _admit(self, visitor: Visitor, asked: Asked) -> Reply | None:
+        """Answer a question, if there is a place for who asks it: once a member's, a connection stays one."""
+        if visitor.kind is not GuestKind.MEMBER:
+            member = self._member(asked.remote, asked.boot)
+            kind = GuestKind.MEMBER if member else GuestKind.PROBE if asked.path in PROBED else GuestKind.STRANGER
+            if kind is not visitor.kind and not self._makes_room(visitor, kind, member or visitor.remote):
+                return None
+        return await self._answer(asked)
+
+    def _makes_room(self, visitor: Visitor, kind: GuestKind, key: str) -> bool:
+        """Return whether there is a place of a kind; another one may have to go for it."""
+        if not self._has_place(kind, key):  # only then are all looked at: a gang of hundreds may come at once
+            others = [each for each in self._visitors if each is not visitor and not each.left]
+            try:
+                goes = who_goes(kind, key, others, self._rooms)
+            except Full:
+                return False
+            if goes:
+                goes.dismiss()
+        if visitor in self._visitors:
+            self._count(visitor, -1)
+        self._visitors[visitor] = None
+        visitor.kind, visitor.key = kind, key
+        self._count(visitor, 1)
+        return True
+
+    def _has_place(self, kind: GuestKind, key: str) -> bool:
+        return has_place(kind, self._counts[kind, key], self._counts[kind], len(self._visitors), self._rooms)
+
+    def _count(self, visitor: Visitor, change: int) -> None:
+        whose = (visitor.kind, visitor.key)
+        self._counts[visitor.kind] += change
+        self._counts[whose] += change
+        if not self._counts[whose]:
+            del self._counts[whose]
 
 
 class Visitor:
@@ -94,11 +144,22 @@ class Visitor:
         self._writer = writer
         self._patience = patience
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD_LIMIT)
-        self.idle = True
+        self._asked: Asked | None = None
+        self._busy = self._last = self.left = False
         self.remote = normal(str((writer.get_extra_info("peername") or [""])[0]))  # none where it is gone already
+        self.kind, self.key = GuestKind.NEWCOMER, self.remote
         writer.transport.set_write_buffer_limits(0)  # to drain means: the kernel has taken all
 
-    async def serve(self, answer: _Answer) -> None:
+    @property
+    def idle(self) -> bool:
+        """Whether it has no question, or one that waits."""
+        return not self._busy or self._waits
+
+    @property
+    def _waits(self) -> bool:
+        return self._asked is not None and self._asked.waits
+
+    async def serve(self, answer: Callable[[Asked], Awaitable[Reply | None]]) -> None:
         """Answer until the other side leaves, is silent for too long, or asks for what is not served."""
         while await self._begins():
             try:
@@ -108,21 +169,32 @@ class Visitor:
                 return await self._say(sentence_reply(408, "too slow: expected the head of a request"))
             except h11.RemoteProtocolError as error:
                 return await self._say(sentence_reply(error.error_status_hint, str(error)))
-            self.idle = False
+            self._busy = True
             if request.method != b"GET":
                 reply = Reply(code=405, body=b"expected GET\n", headers=(("Allow", "GET"),))
             else:
                 reply = await self._reply(request, answer) if whole else sentence_reply(413, "expected no body")
             await self._say(reply, bodiless=request.method == b"HEAD")
-            if (self._http.our_state, self._http.their_state) != (h11.DONE, h11.DONE):
+            if self._last or (self._http.our_state, self._http.their_state) != (h11.DONE, h11.DONE):
                 return None
             self._http.start_next_cycle()
-            self.idle = True
+            self._busy = False
         return None
+
+    def dismiss(self) -> None:
+        """Make room; a member that waits has its answer first, so that nobody can cut it off from here."""
+        if self.kind is GuestKind.MEMBER and self._busy and not self._last:
+            self._last = True
+            if self._asked:
+                self._asked.wake()
+        else:
+            self.leave()
 
     def leave(self) -> None:
         """Close; what the other side has not taken by now is lost."""
-        self.idle = False
+        self.left = True
+        if self._asked:
+            self._asked.wake()
         if self._writer.transport.get_write_buffer_size():
             self._writer.transport.abort()
         self._writer.close()
@@ -149,21 +221,24 @@ class Visitor:
                 raise ConnectionResetError
         return event, isinstance(self._http.next_event(), h11.EndOfMessage)
 
-    async def _reply(self, request: h11.Request, answer: _Answer) -> Reply:
+    async def _reply(self, request: h11.Request, answer: Callable[[Asked], Awaitable[Reply | None]]) -> Reply:
         path, _, query = request.target.decode("ascii", "replace").partition("?")
         try:
             fields = dict(parse_qsl(query, max_num_fields=FIELDS_LIMIT))
         except ValueError:
             return sentence_reply(400, f"expected at most {FIELDS_LIMIT} fields")
-        return await answer(Asked(remote=self.remote, path=path, fields=fields))
+        self._asked = Asked(remote=self.remote, path=path, fields=fields)
+        reply = await answer(self._asked)
+        self._last |= reply is None
+        return reply or sentence_reply(503, "too many connections: expected fewer")
 
     async def _say(self, reply: Reply, *, bodiless: bool = False) -> None:
         """Write an answer whole, unless its reader has left meanwhile."""
-        if self._reader.at_eof():
+        if self.left or self._reader.at_eof():
             raise ConnectionResetError
         about = {"Content-Type": reply.kind, "Content-Length": str(len(reply.body)), "Cache-Control": "no-store"}
         headers = [*about.items(), *reply.headers]
-        if self._http.their_state is not h11.DONE:  # something of it was not read, nor will it be
+        if self._last or self._http.their_state is not h11.DONE:  # what is not read by now will not be
             headers.append(("Connection", "close"))
         out = [self._http.send(h11.Response(status_code=reply.code, headers=headers))]
         if not bodiless:

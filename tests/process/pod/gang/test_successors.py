@@ -12,7 +12,7 @@ import pytest
 from launcher.pod.gang.store.record import Record, on_volume
 from launcher.pod.gang.store.runs import Runs
 from tests.support.gangs import Fault, Gang, gang
-from tests.support.hard_faults import TICKING, ran
+from tests.support.histories import TRAINER
 from tests.support.keeping import generation
 from tests.support.launchers import Launcher
 from tests.support.mounts import mounted
@@ -36,8 +36,9 @@ def waits(g: Gang, place: int = 0) -> str:
 def one_after_the_other(g: Gang, old: list[Launcher], what: str) -> None:
     """Hold that no trainer of the later Job ran before the last one of the earlier Job had ended."""
     theirs = {each.address for each in old}
-    last = max(each.until for each in ran(g) if each.address in theirs)
-    first = min(each.since for each in ran(g) if each.address not in theirs)
+    trainers = [each for each in g.history() if each.role == TRAINER]
+    last = max(each.last for each in trainers if each.address in theirs)
+    first = min(each.began for each in trainers if each.address not in theirs)
     assert last < first, f"both trained at once, for {last - first:.3f} s"
     note(what, "the later Job's trainers start after the earlier one's last", first - last)
 
@@ -58,7 +59,7 @@ def deleted(g: Gang) -> list[Launcher]:
 def test_by_a_list_a_job_applied_at_once_waits_by_the_record_until_nothing_of_the_old_one_runs(
     tmp_path: Path,
 ) -> None:
-    with gang(2, tmp_path, command=TICKING, faults=SAVING, env=SLOW) as g:
+    with gang(2, tmp_path, faults=SAVING, env=SLOW) as g:
         g.await_trace("fault", 2, do="wait")
         old = deleted(g)
         g.wait(lambda: f"run 1 of this name (key {UID}) may still be running: it has not said" in waits(g))
@@ -70,7 +71,7 @@ def test_by_a_list_a_job_applied_at_once_waits_by_the_record_until_nothing_of_th
 
 def test_by_the_api_a_job_applied_at_once_names_the_pods_that_it_waits_for(tmp_path: Path) -> None:
     env = SLOW | {"LAUNCHER_RECORD": "none"}
-    with gang(2, tmp_path, command=TICKING, api=True, faults=SAVING, env=env) as g:
+    with gang(2, tmp_path, api=True, faults=SAVING, env=env) as g:
         g.await_trace("fault", 2, do="wait")
         old = deleted(g)
         names = ", ".join(f"{each.name} on node-a (being deleted)" for each in old)
@@ -88,7 +89,7 @@ def test_by_the_api_a_job_applied_at_once_names_the_pods_that_it_waits_for(tmp_p
 
 def test_of_two_namespaces_on_one_volume_and_name_the_later_one_goes_on(tmp_path: Path) -> None:
     held, first = [Fault("pass 1", "wait", times=0)], {"JOB_NAMESPACE": "team-a"}
-    with gang(2, tmp_path, command=TICKING, faults=held, env=SLOW | first) as g:
+    with gang(2, tmp_path, faults=held, env=SLOW | first) as g:
         g.await_trace("fault", 2)
         old = g.apply(NEXT, JOB_NAMESPACE="team-b")
         g.script((), passes=3, seconds=0.02)

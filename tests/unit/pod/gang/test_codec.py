@@ -129,6 +129,11 @@ def test_any_status_comes_back_as_it_was(status: Status) -> None:
     assert codec.decode(codec.encode(status)) == status
 
 
+@given(MEMBERS)
+def test_a_page_of_members_comes_back_as_it_was(members: tuple[Who, ...]) -> None:
+    assert codec.decode_members(codec.encode_members(members)) == members
+
+
 @given(GENERATION, VERDICT)
 def test_what_the_record_holds_comes_back_as_it_was(generation: Generation, verdict: Outcome) -> None:
     assert codec.decode_generation(codec.encode_generation(generation)) == generation

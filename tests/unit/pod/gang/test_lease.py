@@ -4,12 +4,28 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from launcher.pod.gang.protocol import lease
-from tests.support.gang_world.views import BORN_AGAIN, LIMITS, NOW, READY, TRAINING, heard, of, status, view
+from launcher.pod.gang.protocol.messages import LeaderMessage, Stage
+from launcher.pod.gang.protocol.reasons import deserted
+from tests.support.gang_world.views import (
+    BORN_AGAIN,
+    LIMITS,
+    NOW,
+    READY,
+    RULES,
+    TRAINING,
+    gang,
+    heard,
+    of,
+    status,
+    view,
+    who,
+)
 
 ROOT = Path(__file__).parents[4]
 LEASE = ROOT / "launcher/pod/gang/protocol/lease.py"
@@ -42,6 +58,11 @@ def test_the_limits_follow_from_the_time_out_of_a_peer() -> None:
     assert (limits.gather, limits.regather) == (600.0, 900.0)
 
 
+@pytest.mark.parametrize(("lap", "wait"), [(0.1, 6.0), (6.5, 6.5), (9.0, 20.0 / 3)])
+def test_polls_wait_as_long_as_a_lap_of_all_takes_up_to_a_third_of_the_lease(lap: float, wait: float) -> None:
+    assert lease.limits_of(peer=30.0, join=600.0, rejoin=900.0, lap=lap).wait == pytest.approx(wait)
+
+
 @pytest.mark.parametrize(("wanted", "given"), [(1.0, 1.0), (25.0, 2.5)])
 def test_children_that_are_cut_off_have_ended_before_the_others_hold_them_lost(wanted: float, given: float) -> None:
     grace = lease.grace(wanted, LIMITS)
@@ -57,6 +78,14 @@ def test_a_peer_is_silent_after_a_lease_without_an_answer(sent: float, so: bool)
 @pytest.mark.parametrize(("wrote", "so"), [(NOW, False), (NOW - 15, False), (NOW - 15.1, True)])
 def test_a_peer_that_does_not_ask_is_lost_later_than_its_own_lease(wrote: float, so: bool) -> None:
     assert lease.unasking(heard(BORN_AGAIN, sent=NOW, wrote=wrote), NOW, LIMITS) == so
+
+
+def test_a_question_that_anybody_may_forge_delays_a_loss_by_no_more_than_the_lease() -> None:
+    """Who asks as a member that is lost keeps it in the gang until its own answers are missed, and not longer."""
+    word = LeaderMessage(stage=Stage.TRAINING, generation=gang())
+    asked_for = of(view(*READY), 2, wrote=NOW, sent=NOW - LIMITS.lease)
+    assert deserted(who(2), word, asked_for, RULES) == ""
+    assert "has not answered for 10 s" in deserted(who(2), word, replace(asked_for, now=NOW + 0.1), RULES)
 
 
 def test_a_member_s_children_run_on_its_leader_s_answers() -> None:

@@ -146,6 +146,12 @@ def test_a_bad_value_is_refused_by_name(name: str, value: str, expected: str) ->
     assert "\n" not in told[0]
 
 
+@pytest.mark.parametrize(("pods", "peer"), [("1333", "15"), ("5000", "57")])
+def test_a_gang_whose_polls_fit_into_its_peer_time_out_is_taken(pods: str, peer: str) -> None:
+    environ = SEED | {"CONF_PADDLE_GRADIENT_NUM": pods, "LAUNCHER_PEER_TIMEOUT": peer}
+    assert read_settings(environ, CONFIG).members == int(pods)
+
+
 @pytest.mark.parametrize(
     ("environ", "expected"),
     [
@@ -180,6 +186,10 @@ def test_a_bad_value_is_refused_by_name(name: str, value: str, expected: str) ->
             "the ports 7164 to 7170, and LAUNCHER_STATUS_PORT=7170 is one of them",
         ),
         ({"LAUNCHER_STATUS_PORT": "7164"}, "set another port"),
+        (
+            {"CONF_PADDLE_GRADIENT_NUM": "5000"},
+            "5000 pods cannot all poll their leader in time with LAUNCHER_PEER_TIMEOUT=15: expected at least 57",
+        ),
         ({"LAUNCHER_STATUS_PORT": "tcp://10.0.0.1:80"}, "a Service named launcher-status set it"),
     ],
 )

@@ -7,12 +7,15 @@ import statistics
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from launcher.pod.gang.protocol.messages import LeaderMessage, Marks, Phase, Status
 from launcher.pod.gang.protocol.state import Heard
+from launcher.pod.gang.status import peer_states
 from launcher.pod.gang.status.loop import Statuses
 from launcher.pod.outcome import SettingsError
 from tests.support.statuses import HASTY, LIMITS, Ground, Pod, Wire, ask, ground, json_of, who
@@ -105,32 +108,85 @@ def test_an_idle_pair_polls_once_a_wait_and_is_not_woken(net: Ground) -> None:
     assert not second.nudged.acquire(blocking=False)
 
 
-def test_what_was_written_counts_only_for_the_boot_at_its_own_address(net: Ground) -> None:
+def _is_credited(pod: Pod, address: str, before: float) -> bool:
+    return pod.statuses.heard()[address].wrote > before
+
+
+def say(net: Ground, pod: Pod, boot: str, source: str) -> None:
+    """Ask a pod as a boot from an address."""
+    with Wire(pod.address, net.port, source) as wire:
+        wire.get(f"/status?boot={boot}")
+        assert wire.answer()[0] == 200
+
+
+def test_what_was_written_counts_for_the_boot_that_asked_from_any_address(net: Ground) -> None:
     first = net.pod(1)
     second = net.pod(2, boot="b2")
     first.statuses.watch([second.address])
     first.hears(second.address, Status(who=second.own))
-    for boot, source in [("other", second.address), ("b2", net.at(3)), ("", second.address)]:
-        with Wire(first.address, net.port, source) as wire:
-            wire.get(f"/status?boot={boot}")
-            assert wire.answer()[0] == 200
+    for boot, source in [("other", second.address), ("other", net.at(3)), ("", second.address)]:
+        say(net, first, boot, source)
     assert first.statuses.heard()[second.address].wrote == 0.0
-    began = time.monotonic()
-    with Wire(first.address, net.port, second.address) as wire:
-        wire.get("/status?boot=b2")
-        wire.answer()
-    wait_until(lambda: first.statuses.heard()[second.address].wrote > began)
+    for source in (second.address, "127.0.0.6"):  # as of a sidecar
+        before = first.statuses.heard()[second.address].wrote
+        say(net, first, "b2", source)
+        wait_until(partial(_is_credited, first, second.address, before))
 
 
-def test_an_asker_known_before_its_status_counts_once_that_is_known(net: Ground) -> None:
+def test_a_forged_question_changes_nothing_but_when_its_member_was_answered_last(net: Ground) -> None:
+    first, second = pair(net)
+    said = first.statuses._publisher.said
+    before = first.statuses.heard()[second.address]
+    net.leave(second)
+    wait_until(lambda: first.statuses.heard()[second.address].refused)
+    with Wire(first.address, net.port, net.at(9)) as wire:
+        wire.get("/status?boot=b2&after=b2.99999&wait=0&failure=1&verdict=0&number=7")
+        assert wire.answer()[0] == 200
+    wait_until(partial(_is_credited, first, second.address, before.wrote))
+    after = first.statuses.heard()[second.address]
+    assert replace(after, wrote=before.wrote, sent=before.sent) == replace(before, refused=True)
+    assert first.statuses._publisher.said == said
+
+
+@pytest.mark.parametrize("source", ["its own", "127.0.0.6"])
+def test_an_asker_known_before_its_status_counts_once_that_is_known(net: Ground, source: str) -> None:
     first = net.pod(1)
     first.statuses.watch([net.at(2)])
-    with Wire(first.address, net.port, net.at(2)) as wire:
-        wire.get("/status?boot=b2")
-        wire.answer()
+    say(net, first, "b2", net.at(2) if source == "its own" else source)
     second = net.pod(2, boot="b2")
     first.hears(second.address, Status(who=second.own))
     assert first.statuses.heard()[second.address].wrote > 0.0
+
+
+def test_boots_that_anybody_names_are_not_kept_for_ever(net: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peer_states, "UNKNOWN_BOOTS", 3)
+    first = net.pod(1)
+    first.statuses.watch([net.at(2)])
+    for boot in ("b2", "x", "y", "b2", "z", "v"):
+        say(net, first, boot, net.at(9))
+    wait_until(lambda: len(first.statuses._peers._unknown) == 3)
+    second = net.pod(2, boot="b2")
+    first.hears(second.address, Status(who=second.own))
+    assert first.statuses.heard()[second.address].wrote > 0.0
+
+
+def test_peers_whose_connections_come_from_a_stranger_s_address_have_places_of_their_own(net: Ground) -> None:
+    """All from one address, as of a node that masquerades: more than a stranger may have."""
+    first = net.pod(1, members=60)
+    token = ask(first, "/status", net.port)[1]["launcher-news"]
+    boots = {net.at(number): f"b{number}" for number in range(100, 160)}
+    peers = first.statuses._peers
+    first.statuses.watch(boots)
+    for address, boot in boots.items():
+        peers.answered(address, Status(who=who(address, boot)), time.monotonic())
+    with ExitStack() as stack:
+        wires = []
+        for boot in boots.values():
+            wires.append(stack.enter_context(Wire(first.address, net.port, "127.0.0.6")))
+            wires[-1].get(f"/status?after={token}&wait=30&boot={boot}")
+            wait_until(lambda: len(first.statuses._publisher._waiting) == len(wires))
+        first.says(ready=1)
+        assert {wire.answer()[0] for wire in wires} == {200}
 
 
 def test_a_launcher_whose_address_is_not_this_machines_own_asks_all_the_same(net: Ground) -> None:
@@ -186,7 +242,7 @@ def test_who_left_before_the_last_words_has_not_read_them(net: Ground) -> None:
     token = ask(first, "/status", net.port)[1]["launcher-news"]
     with Wire(first.address, net.port) as wire:
         wire.get(f"/status?boot=b9&wait=30&after={token}")
-        wait_until(lambda: "b9" in first.statuses._publisher._readers)
+        wait_until(lambda: first.statuses._publisher._readers)
     first.says(phase=Phase.DONE)
     began = time.monotonic()
     first.statuses.linger(0.3)
@@ -234,6 +290,7 @@ def test_a_port_that_is_taken_is_a_mistake_of_the_settings(net: Ground, bind: st
             who(address),
             bind=bind and address,
             port=port,
+            members=1,
             limits=LIMITS,
             nudge=lambda: None,
             tell=lambda *_, **__: None,

@@ -15,7 +15,7 @@ from dataclasses import replace
 import pytest
 
 from launcher.pod.gang.protocol import codec
-from launcher.pod.gang.protocol.messages import Status
+from launcher.pod.gang.protocol.messages import Generation, LeaderMessage, Status
 from launcher.pod.gang.status import client
 from tests.support.statuses import HASTY, LIMITS, Ground, Pod, ask, ground, who
 from tests.support.waiting import wait_until
@@ -167,7 +167,7 @@ def test_another_boot_at_the_same_address_takes_the_place_of_the_former(net: Gro
         (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 20000, "not HTTP"),
         (answer(b"{}", code=404), "answered 404: expected 200"),
         (answer(b"not json"), "not JSON"),
-        (answer(json.dumps({"version": 2}).encode()), "version 2: expected version 1"),
+        (answer(json.dumps({"version": 1}).encode()), "version 1 of the status: expected version 2"),
         (answer(b"[" * 100_000), "nested too deep"),
         (answer(b" " * (codec.MESSAGE_LIMIT + 1)), f"more than {codec.MESSAGE_LIMIT} bytes"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"10000\r\n" + b" " * 65536, "more than"),
@@ -190,9 +190,26 @@ def test_nonsense_is_ignored_with_one_line(net: Ground, said: bytes, why: str) -
         assert not pod.nudged.acquire(blocking=False)
 
 
+def test_members_of_another_digest_are_no_members(net: Ground) -> None:
+    made = Generation(number=1, members=(), digest="d")
+    said = answer(codec.encode(Status(who=who(net.at(2)), word=LeaderMessage(generation=made))))
+    page = answer(codec.encode_members((who(net.at(2)),)))
+
+    def talk(connection: socket.socket) -> None:
+        connection.sendall(said.replace(b"\r\n\r\n", b"\r\nLauncher-Members: 0123\r\n\r\n", 1))
+        connection.recv(4096)
+        connection.sendall(page)
+
+    with fake(net.at(2), net.port, talk):
+        pod = watching(net, net.at(2))
+        wait_until(lambda: pod.why(net.at(2)))
+        assert pod.why(net.at(2))[0].startswith("its page of members has another digest")
+        assert pod.statuses.heard()[net.at(2)].status is None
+
+
 def test_ever_new_nonsense_fills_no_log(net: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "LONGEST_PAUSE", 0.02)
-    versions = iter(range(2, 10_000))
+    versions = iter(range(codec.VERSION + 1, 10_000))
 
     def talk(connection: socket.socket) -> None:
         connection.sendall(answer(json.dumps({"version": next(versions)}).encode()))

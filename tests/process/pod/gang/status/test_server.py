@@ -9,9 +9,12 @@ from contextlib import suppress
 
 import pytest
 
+from launcher.pod.gang.protocol import codec
 from launcher.pod.gang.protocol.messages import Failure, Generation, LeaderMessage, Marks, Phase
+from launcher.pod.gang.status.members import with_members
 from launcher.pod.gang.status.metrics import Facts
-from tests.support.statuses import Ground, Pod, Wire, ask, ground, json_of
+from launcher.pod.outcome import Outcome
+from tests.support.statuses import Ground, Pod, Wire, ask, ground, json_of, who
 from tests.support.waiting import wait_until
 
 
@@ -30,7 +33,7 @@ def test_status_is_json_with_its_version(net: Ground) -> None:
     pod = net.pod(1)
     pod.says(phase=Phase.STAGING, rank=3)
     page = json_of(ask(pod, "/status", net.port))
-    assert page["version"] == 1
+    assert page["version"] == codec.VERSION
     assert page["status"]["phase"] == "staging"
     assert page["status"]["rank"] == 3
 
@@ -97,6 +100,46 @@ def test_the_leader_shows_the_gang_and_the_others_say_who_leads(net: Ground) -> 
     assert ages[leader.address] == 0.0
     assert 0.0 <= ages[pod.address] < 5
     assert ages[net.at(3)] is None
+
+
+def test_the_end_of_a_log_and_path_are_for_members_alone(net: Ground) -> None:
+    pod = net.pod(1)
+    pod.statuses.watch([net.at(2)])
+    said = "cannot start 'train': No such file or directory on PATH=/opt/private/bin; is it in the image?"
+    failure = Failure(generation=1, code=71, reason=said, tail="DB_PASSWORD=hunter5")
+    made = Generation(number=2, members=(pod.own,), digest="d", cause=said)
+    over = Outcome(code=71, reason=said, tail=failure.tail)
+    status = pod.says(failure=failure, word=LeaderMessage(generation=made, cause=failure, verdict=over))
+    for path in ("/status", "/status?boot=anyone", "/gang", "/readyz"):
+        page = ask(pod, path, net.port)[2].decode()
+        assert "cannot start 'train': No such file or directory on PATH; is it in the image?" in page
+        assert "hunter5" not in page
+        assert "private" not in page
+    with Wire(pod.address, net.port, net.at(2)) as wire:
+        wire.get("/status?boot=b2")
+        assert with_members(codec.decode(wire.answer()[2]), (pod.own,)) == status
+        wire.get("/status")
+        assert b"hunter5" not in wire.answer()[2]
+
+
+def test_members_are_a_page_of_their_own_for_who_shows_a_boot(net: Ground) -> None:
+    leader, member = net.pod(1), net.pod(2, boot="b2")
+    members = tuple(who(net.at(number), boot=f"b{number}") for number in range(2, 202))
+    said = leader.says(word=LeaderMessage(generation=Generation(number=2, members=members, digest="d")))
+    with Wire(leader.address, net.port) as wire:
+        wire.get("/status?boot=b2")
+        _, headers, body = wire.answer()
+        assert len(body) < 2048
+        wire.get(f"/members?digest={headers['launcher-members']}")
+        assert codec.decode_members(wire.answer()[2]) == members
+        wire.get("/members?digest=other")
+        assert wire.answer()[0] == 404
+        wire.get("/status")  # whoever only looks has them in the status
+        _, headers, body = wire.answer()
+        assert "launcher-members" not in headers
+        assert codec.decode(body) == said
+    member.statuses.watch([leader.address])
+    member.hears(leader.address, said)
 
 
 def test_a_gang_page_that_is_too_large_is_not_shown(net: Ground) -> None:

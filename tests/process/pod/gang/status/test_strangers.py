@@ -7,14 +7,15 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 
 import psutil
 import pytest
 
 from launcher.pod.gang.protocol.messages import Status
-from launcher.pod.gang.status import server
+from launcher.pod.gang.status.rooms import FROM_ONE, GuestKind
 from launcher.pod.gang.status.server import Patience
-from tests.support.statuses import Ground, Wire, ask, ground
+from tests.support.statuses import Ground, Pod, Wire, ask, ground
 from tests.support.waiting import wait_until
 
 SHORT = Patience(idle=0.3, head=0.2, taking=0.2)
@@ -79,45 +80,76 @@ def test_500_idle_connections_of_a_stranger_do_not_disturb_the_gang(net: Ground)
     second.hears(first.address, Status(who=first.own))
     with ExitStack() as stack:
         wires = [stack.enter_context(Wire(first.address, net.port)) for _ in range(500)]
-        for wire in wires[: -server.FROM_ONE]:
+        for wire in wires[:-FROM_ONE]:
             assert wire.closed()  # the oldest have gone for the newest
         second.hears(first.address, first.says(ready=1))
         wires[-1].get("/healthz")
         assert wires[-1].answer()[0] == 200
-        assert len(first.statuses._server._visitors) <= server.FROM_ONE + 1
+        assert len(first.statuses._server._visitors) <= FROM_ONE + 2  # and the other pod's, and the one that asked
 
 
-def test_a_stranger_whose_questions_all_wait_gets_no_more(net: Ground) -> None:
+def waiting(pod: Pod, kind: GuestKind) -> list[tuple[str, int]]:
+    """Return where those come from that wait, or have no question."""
+    visitors = tuple(pod.statuses._server._visitors)
+    return [each._writer.get_extra_info("peername") for each in visitors if each.kind is kind and each.idle]
+
+
+def _is_waiting(pod: Pod, wire: Wire) -> bool:
+    return wire.socket.getsockname() in waiting(pod, GuestKind.MEMBER)
+
+
+def test_a_question_of_a_stranger_that_waits_makes_room_for_its_next(net: Ground) -> None:
     pod = net.pod(1)
     token = ask(pod, "/status", net.port)[1]["launcher-news"]
     with ExitStack() as stack:
-        wires = [stack.enter_context(Wire(pod.address, net.port)) for _ in range(server.FROM_ONE)]
+        wires = [stack.enter_context(Wire(pod.address, net.port)) for _ in range(FROM_ONE)]
         for wire in wires:
             wire.get(f"/status?after={token}&wait=30")
-        visitors = pod.statuses._server._visitors
-        wait_until(lambda: len(visitors) == server.FROM_ONE and not any(each.idle for each in tuple(visitors)))
+        wait_until(lambda: len(waiting(pod, GuestKind.STRANGER)) == FROM_ONE)
         with Wire(pod.address, net.port) as wire:
-            assert wire.answer()[0] == 503
-            assert wire.closed()
-        with Wire(pod.address, net.port, net.at(9)) as wire:
-            wire.get("/healthz")
-            assert wire.answer()[0] == 200  # another stranger does
+            wire.get("/gang")
+            assert wire.answer()[0] == 404
+        assert wires[0].closed()
+        assert pod.says(ready=1)
+        assert wires[1].answer()[0] == 200
 
 
-def test_a_peer_finds_room_where_strangers_from_everywhere_took_all(
-    net: Ground, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(server, "CONNECTIONS", 40)
+def test_a_member_and_a_probe_find_room_where_strangers_took_all_with_questions_in_a_row(net: Ground) -> None:
+    """512 strangers' connections from 16 addresses, in each 30 questions that would wait one after the other."""
+    first, second = net.pod(1), net.pod(2, boot="b2")
+    boot, _, number = ask(first, "/status", net.port)[1]["launcher-news"].rpartition(".")
+    asked = [
+        f"GET /status?after={boot}.{int(number) + later}&wait=30 HTTP/1.1\r\nHost: x\r\n\r\n" for later in range(30)
+    ]
+    with ExitStack() as stack:
+        for each in range(512):
+            wire = stack.enter_context(Wire(first.address, net.port, net.at(10 + each % 16)))
+            wire.send("".join(asked).encode())
+        wait_until(lambda: wire.socket.getsockname() in waiting(first, GuestKind.STRANGER))
+        for path in ("/healthz", "/readyz"):
+            assert ask(first, path, net.port)[2] != b""
+        assert ask(first, "/healthz", net.port)[0] == 200
+        first.statuses.watch([second.address])
+        second.statuses.watch([first.address])
+        for ready in range(1, 40):
+            second.hears(first.address, first.says(ready=ready))
+        first.hears(second.address, second.says(ready=1))
+        wait_until(lambda: first.statuses.heard()[second.address].wrote > 0.0)
+
+
+def test_a_member_that_comes_again_and_again_has_two_places_and_its_older_question_is_answered(net: Ground) -> None:
     pod = net.pod(1)
     pod.statuses.watch([net.at(2)])
+    token = ask(pod, "/status", net.port)[1]["launcher-news"]
     with ExitStack() as stack:
-        wires = [stack.enter_context(Wire(pod.address, net.port, net.at(10 + number % 20))) for number in range(40)]
-        wait_until(lambda: len(pod.statuses._server._visitors) == 40)
-        for _ in range(3):
-            wire = stack.enter_context(Wire(pod.address, net.port, net.at(2)))
-            wire.get("/healthz")
-            assert wire.answer()[0] == 200
-        assert all(each.closed() for each in wires[:3])
+        wires = [stack.enter_context(Wire(pod.address, net.port, net.at(2))) for _ in range(3)]
+        for wire in wires:
+            wire.get(f"/status?after={token}&wait=30&boot=b2")
+            wait_until(partial(_is_waiting, pod, wire))
+        assert wires[0].answer()[0] == 200
+        assert wires[0].closed()
+        pod.says(ready=1)
+        assert [wire.answer()[0] for wire in wires[1:]] == [200, 200]
 
 
 def test_what_is_served_holds_neither_memory_nor_threads(net: Ground) -> None:
