@@ -17,10 +17,12 @@ LAUNCHER, FREEZE = "kill a launcher", "freeze a pod"
 STOP, LOSS = "TERM and replace a pod", "lose and replace a pod"
 DRAIN = "TERM and replace the leader and a pod at once, whose trainers ignore it"
 STRANGER = "another job at a lost launcher's address"
+SHELL = "kill a launcher that is not process 1, its programs behind shells"
 TORN, ALWAYS = "tear the newest checkpoint", "a trainer that always fails"
+EARLY_END = "a trainer that is done before the others"
 LAST_EXIT, LAST_STOP = "a pserver exits with 1 in the last second", "a pserver is stopped in the last second"
-TIMED = (TRAINER, PSERVER, LAUNCHER, FREEZE, STOP, LOSS, DRAIN, STRANGER)
-OF_PROGRAMS = (TORN, LAST_EXIT, LAST_STOP)
+TIMED = (TRAINER, PSERVER, LAUNCHER, FREEZE, STOP, LOSS, DRAIN, STRANGER, SHELL)
+OF_PROGRAMS = (TORN, EARLY_END, LAST_EXIT, LAST_STOP)
 # To be found by the histories, and in no plan that follows from a seed.
 OVERLAP, LIE = "a process of the next generation", "a trainer that notes another end"
 AT_ONCE = 0.2  # so often a fault comes together with the one before it

@@ -16,6 +16,7 @@ from launcher.contract import pass_directory
 from tests.soak.plans import (
     ALWAYS,
     DRAIN,
+    EARLY_END,
     FREEZE,
     LAST_EXIT,
     LAST_STOP,
@@ -26,6 +27,7 @@ from tests.soak.plans import (
     PASSES,
     PODS,
     PSERVER,
+    SHELL,
     STOP,
     STRANGER,
     TORN,
@@ -38,7 +40,7 @@ from tests.support.hard_faults import frozen, stranger
 from tests.support.launchers import Launcher
 from tests.support.lives import Life, shell
 from tests.support.outcomes import DONE
-from tests.support.script import Fault, expected
+from tests.support.script import BEHIND_A_SHELL, WORKER, Fault, expected
 
 SECONDS = 0.1  # a pass, at the least
 BUDGET = 30  # a busy machine makes losses of its own
@@ -181,6 +183,7 @@ VERBS: dict[str, Callable[[Blows, Launcher, Blow], bool]] = {
     TRAINER: lambda blows, launcher, blow: blows.child("TRAINER", launcher, blow),
     PSERVER: lambda blows, launcher, blow: blows.child("PSERVER", launcher, blow),
     LAUNCHER: Blows.again,
+    SHELL: Blows.again,
     STRANGER: Blows.give_way,
     LOSS: Blows.lose,
     STOP: Blows.stop,
@@ -195,7 +198,10 @@ def run(plan: Plan, top: Path) -> Result:
     budget = BUDGET if plan.hopeless is None else ALWAYS_BUDGET
     env = {**ENV, **(PATIENT if plan.has(DRAIN) else {}), "LAUNCHER_MAX_RESTARTS": str(budget)}
     faults = [fault for blow in plan.blows for fault in _of_programs(blow)]
-    with gang(PODS, top, passes=PASSES, seconds=SECONDS, faults=faults, api=True, process_one=True, env=env) as g:
+    command, one = (BEHIND_A_SHELL, False) if plan.has(SHELL) else (WORKER, True)
+    with gang(
+        PODS, top, passes=PASSES, seconds=SECONDS, faults=faults, api=True, process_one=one, env=env, command=command
+    ) as g:
         blows = Blows(g=g, begun=begun)
         with blows.ices:
             blows.deal(plan)
@@ -207,12 +213,14 @@ def run(plan: Plan, top: Path) -> Result:
 
 
 # What the faults of programs are called in the trace.
-DOES = {TORN: "torn", LAST_EXIT: "exit 1", LAST_STOP: "stop"}
+DOES = {TORN: "torn", EARLY_END: "exit 0", LAST_EXIT: "exit 1", LAST_STOP: "stop"}
 
 
 def _of_programs(blow: Blow) -> tuple[Fault, ...]:
     if blow.kind == TORN:  # and who wrote it dies, or nobody would come back to it
         return (Fault(f"save {blow.number}", "torn"), Fault(f"saved {blow.number}", "kill"))
+    if blow.kind == EARLY_END:
+        return (Fault(f"pass {blow.number}", DOES[EARLY_END], rank=blow.place),)
     if blow.kind in (LAST_EXIT, LAST_STOP):
         return (Fault(f"pass {PASSES}", DOES[blow.kind], rank=blow.place, role="pserver"),)
     if blow.kind == DRAIN:

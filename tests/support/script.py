@@ -10,10 +10,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support.lives import CHILDREN
+from tests.support.lives import CHILDREN, shell
 
 # Not -I: a Python that stands still is told by its environment to write its stacks.
 WORKER = (sys.executable, "-S", str(CHILDREN / "worker.py"))
+BEHIND_A_SHELL = shell('"$@"; exit $?', *WORKER)
 
 
 @dataclass(frozen=True, slots=True)
