@@ -158,7 +158,7 @@ class Gang:
         """Wait for the end of all; return the one code and the one message with which every launcher ended."""
         codes = set(self.codes(timeout))
         # A launcher that comes after a success says whose it is.
-        told = {(each.message(), each.reason().partition(", by the record of ")[0]) for each in self.places}
+        told = {(each.message(), each.reason().partition(histories.RECORDED)[0]) for each in self.places}
         assert len(codes) == len(told) == 1, f"not one verdict: {codes}, {told}"
         (code,), ((message, reason),) = codes, told
         assert message.startswith(reason) if code else not message
@@ -185,8 +185,8 @@ class Gang:
     def words(self) -> tuple[Word, ...]:
         """Return what each launcher said of how the run ended: a verdict, or a good end."""
         told = [(each, event) for each in self.all for event in each.events()]
-        said = {each.name: event["code"] for each, event in told if histories.is_a_word(event)}
-        return tuple(Word(run=self.run, who=who, code=code) for who, code in said.items())
+        said = {each.name: (each.run, event["code"]) for each, event in told if histories.is_a_word(event)}
+        return tuple(Word(run=run, who=who, code=code) for who, (run, code) in said.items())
 
     def hold(self, words: Sequence[Word]) -> None:
         """Hold what the programs noted, and these words, to be what may be."""
@@ -239,7 +239,7 @@ class Gang:
         # Words that begin with flags are v1's: there is no command.
         words = LAUNCHER if "".join(self.command[:1]).startswith("--") else (*LAUNCHER, "--")
         life = self.lives.start(*self.command, env=env, process_one=process_one, before=before, launcher=words)
-        launcher = Launcher(life, address, name, f"uid-of-{name}", work, self._role(place))
+        launcher = Launcher(life, address, name, f"uid-of-{name}", work, self._role(place), self.run)
         self.places[place : place + 1] = [launcher]
         self.all.append(launcher)
         return launcher

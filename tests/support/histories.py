@@ -14,6 +14,7 @@ from itertools import combinations, groupby
 from typing import Any
 
 PSERVER, TRAINER, HELPER = "pserver", "trainer", "helper"
+RECORDED = ", by the record of "
 SILENT = 2.0  # a pserver that has noted nothing for so long when the last trainer ends was not there any more
 
 
@@ -79,7 +80,12 @@ def lives(text: str) -> tuple[Life, ...]:
 
 
 def is_a_word(event: Mapping[str, Any]) -> bool:
-    """Return whether a launcher says by this event how the run ended: a verdict, or a good end without one."""
+    """Return whether a launcher says by this event how the run ended: a verdict, or a good end without one.
+
+    One that only repeats what stands in the record says nothing of its own.
+    """
+    if RECORDED in event.get("reason", ""):
+        return False
     return bool(event["event"] == "verdict" or (event["event"] == "launcher_finished" and event["code"] == 0))
 
 

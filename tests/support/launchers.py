@@ -30,6 +30,7 @@ class Launcher:
     uid: str
     work: Path
     role: str
+    run: str = ""
     started: float = field(default_factory=time.monotonic)
     ended: float = 0.0  # on the monotonic clock, as soon as anybody looked
     wakings: list[float] = field(default_factory=list)  # when it went on, of those times that its pod was frozen

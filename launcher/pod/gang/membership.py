@@ -75,9 +75,10 @@ class Membership:
         Those whom it led have their grace on its answers alone: one that was told to stop stays for its own grace.
         """
         until = time.monotonic() + LEADER_LINGERS if self._node.verdict else self._grace_ends
+        self._node.look()  # only now is it known whether those whom it led still run something
         while self._node.still_needed() and time.monotonic() < until:
-            self._node.look()
             self._inbox.next(until)
+            self._node.look()
         self._node.close(LINGER)
 
     def meet(self) -> Roster:

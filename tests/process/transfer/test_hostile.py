@@ -233,6 +233,8 @@ def sane(sayings: Iterable[bytes], piece: int, *, desk: bool) -> None:
         shutil.rmtree(place)
 
 
+# A watch that another test left asks for luck in its pauses, on a thread of its own, while a strategy draws.
+pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module inside strategies")
 FUZZ = settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
 
 

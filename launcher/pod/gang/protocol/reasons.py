@@ -10,7 +10,7 @@ from itertools import chain
 from launcher.contract import Code
 from launcher.pod.gang.protocol import lease
 from launcher.pod.gang.protocol.messages import Failure, LeaderMessage, Stage, Who
-from launcher.pod.gang.protocol.state import Rules, View
+from launcher.pod.gang.protocol.state import Recorded, Rules, View
 
 
 def unmet(view: View, rules: Rules) -> str:
@@ -21,7 +21,7 @@ def unmet(view: View, rules: Rules) -> str:
     """
     reasons = chain(
         (_absent(address, view, rules) for address in view.order),
-        (view.record.held,),
+        (_held(view.record),),
         (_unsurveyed(address, view) for address in view.order),
     )
     return next(filter(None, reasons), "")
@@ -46,6 +46,10 @@ def _absent(address: str, view: View, rules: Rules) -> str:
         (not status.quiet, "waits until no program of the last generation can still run"),
     )
     return next((f"{name} {why}" for is_so, why in wrong if is_so), "")
+
+
+def _held(record: Recorded) -> str:
+    return f"{record.held}: {record.trouble}" if record.held and record.trouble else record.held
 
 
 def _unsurveyed(address: str, view: View) -> str:

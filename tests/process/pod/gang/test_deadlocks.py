@@ -14,6 +14,7 @@ from tests.support.gangs import Gang, gang
 pytestmark = pytest.mark.timeout(60)
 PRELUDE = f"""
 import os, sys, time
+import sitecustomize
 sys.path.insert(0, {str(Path(__file__).parents[4])!r})
 from launcher import here
 rank = here.rank()

@@ -80,7 +80,7 @@ def test_a_volume_that_refuses_the_record_is_told_by_every_pod_and_in_the_verdic
     ):
         code, message = g.verdict()
         assert code == 75
-        why = "the gang's record on the volume is not written yet: "
+        why = "the gang's record on the volume is not read yet: "
         assert message.startswith(f"nothing changed for 9 s: {why}{g.volume}")
         assert ": Read-only file system; mount the volume for writing, or set LAUNCHER_RECORD=none" in message
         for each in g.all:
