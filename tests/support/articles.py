@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from tests.support.manifests import Json
+from tests.support.pods import JOB
 
 PSERVER = (
     "paddle pserver --nics=eth0 --port=7164 --ports_num=2 --ports_num_for_sparse=2 --num_gradient_servers=3 "
@@ -32,8 +33,10 @@ OURS = "start_paddle: "
 
 
 def record(key: str) -> set[str]:
-    """Return the files that a gang of one generation keeps of itself, where its pods know the Job's UID."""
-    return {f".launcher/{key}/{name}" for name in ("gen-1.json", "now", "verdict.json")}
+    """Return the files that a gang of one generation keeps of itself and of its run, where its pods know the UID."""
+    own = ("gen-1.json", "now", "verdict.json", "run-number", "counter-0", "counter-1", "rest")
+    runs = f".launcher/{JOB}.runs"
+    return {f".launcher/{key}/{name}" for name in own} | {f"{runs}/now", f"{runs}/run-1.json"}
 
 
 def commands(rank: int, pservers: Sequence[str], threads: int = 4) -> dict[str, list[str]]:

@@ -21,6 +21,7 @@ from typing import Self
 import psutil
 import pytest
 
+from launcher.pod.programs import guardian
 from tests.support.waiting import wait_until
 
 CHILDREN = Path(__file__).parent / "children"
@@ -131,6 +132,10 @@ class Life:
     def below(self) -> list[psutil.Process]:
         """Return all processes below the launcher, those that nobody reaped yet among them."""
         return psutil.Process(self.pid).children(recursive=True)
+
+    def programs(self) -> list[psutil.Process]:
+        """Return all of them but the launcher's guardian."""
+        return [each for each in self.below() if guardian.__file__ not in each.cmdline()]
 
 
 class Lives:

@@ -24,7 +24,7 @@ LIMITS = {"LAUNCHER_PEER_TIMEOUT": "6", "LAUNCHER_GRACE": "20", "LAUNCHER_RUNTIM
 
 @contextmanager
 def two(
-    top: Path, *, process_one: bool, script: str = "sleep 300", **env: str
+    top: Path, *, process_one: bool, script: str = "import time; time.sleep(300)", **env: str
 ) -> Iterator[tuple[Gang, Callable[[], None]]]:
     """Start two pods whose programs have one name, the second one's on a volume that hangs; and what ends that."""
     if process_one:
@@ -33,7 +33,7 @@ def two(
         for place in (top / "local", top / "programs"):
             place.mkdir(exist_ok=True)
             (place / "train").touch(0o755)
-            (place / "train").write_text(f"#!/bin/sh\n{script}\n")
+            (place / "train").write_text(f"#!{sys.executable}\n{script}\n")
         hanging.enter_context(volume.hanging())
         # At the end of PATH: what else is started must not look for itself on the volume.
         paths = {0: f"{os.environ['PATH']}:{top}/local", 1: f"{os.environ['PATH']}:{top}/programs"}
@@ -74,7 +74,7 @@ def test_a_program_that_does_not_start_in_time_ends_the_run_with_71(tmp_path: Pa
 
 @BOTH
 def test_a_volume_that_answers_in_the_end_only_delays_the_start(tmp_path: Path, process_one: bool) -> None:
-    with two(tmp_path, process_one=process_one, script="exit 0") as (g, answer):
+    with two(tmp_path, process_one=process_one, script="pass") as (g, answer):
         g.wait(lambda: g.launcher(1).events("waiting_for_program"))
         answer()
         assert g.verdict()[0] == 0

@@ -101,7 +101,7 @@ def test_a_launcher_told_to_stop_ends_with_143_whatever_its_child_makes_of_it(li
 def test_a_jobs_stopped_child_hears_the_term(lives: Lives) -> None:
     life = lives.start(*child("listener.py", 0), env=JOB)
     assert life.line() == "ready"
-    (process,) = life.below()
+    (process,) = life.programs()
     os.kill(process.pid, signal.SIGSTOP)
     wait_until(lambda: state(process.pid) == STOPPED)
     life.send(signal.SIGTERM)
@@ -286,7 +286,7 @@ def test_a_stop_signal_stops_the_command_and_then_the_launcher_until_both_are_co
 def test_a_jobs_children_are_stopped_with_it_until_they_are_continued(lives: Lives, signum: int) -> None:
     life = lives.start(*shell("echo ready; read never < /dev/zero"), env={**JOB, "LAUNCHER_GRACE": "0.2"})
     life.line()
-    (process,) = life.below()
+    (process,) = life.programs()
     life.send(signum)
     wait_until(lambda: state(life.pid) == state(process.pid) == STOPPED)
     life.send(signal.SIGCONT)
