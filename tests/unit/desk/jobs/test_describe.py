@@ -274,3 +274,8 @@ def test_a_pod_that_no_node_takes_says_why() -> None:
 def test_what_cannot_be_a_name_is_no_selector(name: str) -> None:
     with pytest.raises(Problem, match="cannot be a job's name"):
         lookup.checked_name(name)
+
+
+def test_a_page_without_pods_or_events_says_so() -> None:
+    assert describe.pods_page(()) == "\nno pods\n"
+    assert describe.events(()) == "\nno events (a cluster usually keeps them for an hour)\n"
