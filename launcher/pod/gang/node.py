@@ -180,6 +180,7 @@ class GangNode:
     @property
     def calm(self) -> bool:
         """Whether no program runs in the gang, by the leader's message."""
+        self.member.hear(self._statuses.heard())  # who asks this waits next, and news since the last look woke it
         return self.member.word is not None and self.member.word.calm
 
     def still_needed(self) -> bool:

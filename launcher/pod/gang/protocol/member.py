@@ -192,9 +192,13 @@ class Member:
         self.report(children=False, serving=False, trained=False)
         self.status = replace(self.status, ready=0, staged=False, surveyed=False)
 
+    def hear(self, heard: Mapping[str, Heard]) -> None:
+        """Take what the peers said by now, without what strangers say."""
+        self.heard = believed(heard, self.status)
+
     def look(self, now: float, heard: Mapping[str, Heard], record: Recorded) -> Orders:
         """Return what to do now; `status` is then the one to publish."""
-        self.heard = believed(heard, self.status)
+        self.hear(heard)
         view = self._view(now, record)
         asleep = self.looked is not None and now > lease.lost_at(self.looked, self.rules.limits)
         self.looked = now

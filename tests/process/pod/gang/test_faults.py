@@ -105,3 +105,10 @@ def test_after_a_torn_checkpoint_the_one_before_it_is_taken(tmp_path: Path, torn
     with gang(3, tmp_path, passes=4, faults=faults) as g:
         (failed,) = g.await_trace("fault", do="exit 7")
         restarts(g, f"the newest checkpoint is {torn}", failed["at"], first=2, passes=4)
+
+
+def test_a_restart_waits_for_no_poll_to_run_out(tmp_path: Path) -> None:
+    """News wakes who waits for it: here a poll without news would last a minute."""
+    env = {"LAUNCHER_PEER_TIMEOUT": "300"}
+    with gang(3, tmp_path, faults=[Fault("pass 1", "exit 7", rank=1)], env=env) as g:
+        restarts(g, "a trainer exits 7 where polls are long", first=1)
