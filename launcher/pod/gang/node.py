@@ -18,7 +18,6 @@ from launcher.pod.gang.protocol.follower import Orders
 from launcher.pod.gang.protocol.member import Member, Order
 from launcher.pod.gang.protocol.messages import Failure, Stage, Status, Who
 from launcher.pod.gang.protocol.state import Heard, Rules
-from launcher.pod.gang.protocol.trust import believed
 from launcher.pod.gang.status.loop import Statuses
 from launcher.pod.gang.status.metrics import Facts
 from launcher.pod.gang.store.run_events import RunEvents
@@ -174,7 +173,8 @@ class GangNode:
 
     def leader_answered(self) -> float:
         """Return when the leader answered last, 0 if it never did; a stranger in its place is none."""
-        heard = believed(self._statuses.heard(), self.member.status).get(self.member.order.addresses[0], Heard())
+        self.member.hear(self._statuses.heard())
+        heard = self.member.heard.get(self.member.order.addresses[0], Heard())
         return 0.0 if heard.stranger else heard.sent
 
     @property
