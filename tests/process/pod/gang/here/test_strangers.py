@@ -17,7 +17,7 @@ import pytest
 
 from launcher import here
 from launcher.pod.gang.here.service import HereService
-from launcher.pod.gang.here.socket import ASKING, SILENT
+from launcher.pod.gang.here.socket import ASKING, HELLO, SILENT
 from launcher.pod.gang.protocol.messages import Generation, LeaderMessage, Marks
 from tests.support.waiting import wait_until
 
@@ -27,7 +27,18 @@ pytestmark = pytest.mark.timeout(60)
 @pytest.fixture
 def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[HereService]:
     """A service with a generation, whose trainer is this very process."""
-    service = HereService(lambda: None, hello=0.3)
+    yield from serving(monkeypatch, hello=HELLO)
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> Iterator[HereService]:
+    """The same, which waits a second for a line: time enough for the few that a test says."""
+    yield from serving(monkeypatch, hello=1)
+
+
+def serving(monkeypatch: pytest.MonkeyPatch, hello: float) -> Iterator[HereService]:
+    """Yield a service that waits that long for a line."""
+    service = HereService(lambda: None, hello=hello)
     service.start()
     service.begin(1, 0, 1)
     for name, value in service.environment().items():
@@ -114,11 +125,11 @@ except here.GenerationEnded:
     assert service.marks == Marks()
 
 
-def test_a_hundred_who_say_nothing_keep_nobody_out(service: HereService) -> None:
+def test_a_hundred_who_say_nothing_keep_nobody_out(hasty: HereService) -> None:
     with ExitStack() as stack:
         strangers = [knock(stack) for _ in range(100)]
         here.share("k", 1)
-        assert service.marks.shared == {"k": "1"}
+        assert hasty.marks.shared == {"k": "1"}
         assert threads() == 1
         assert all(hung_up(stranger) for stranger in strangers)
 
@@ -152,7 +163,7 @@ def test_of_the_connections_that_are_kept_the_longest_silent_makes_room(service:
         assert service.marks.shared == {"k": "2"}
 
 
-def test_half_a_second_line_is_waited_for_for_a_while_only(service: HereService) -> None:
+def test_half_a_second_line_is_waited_for_for_a_while_only(hasty: HereService) -> None:
     with ExitStack() as stack:
         half, silent = knock(stack), knock(stack)
         for connection in (half, silent):
@@ -162,7 +173,7 @@ def test_half_a_second_line_is_waited_for_for_a_while_only(service: HereService)
         assert hung_up(half)
         silent.sendall(said(ask="get", key="k", rank=0))
         assert silent.recv(100) == b'{"ok": 1}\n'
-    assert service.marks.at == ()
+    assert hasty.marks.at == ()
 
 
 def test_one_who_ran_out_of_time_may_ask_again_over_the_same_connection(service: HereService) -> None:
@@ -187,13 +198,13 @@ def test_a_line_too_long_is_not_read_to_its_end(service: HereService) -> None:
     assert service.marks.shared == {"k": "1"}
 
 
-def test_half_a_line_and_a_slow_one_are_waited_for_for_a_while_only(service: HereService) -> None:
+def test_half_a_line_and_a_slow_one_are_waited_for_for_a_while_only(hasty: HereService) -> None:
     with ExitStack() as stack:
         half, slow = knock(stack), knock(stack)
         half.sendall(said(ask="barrier", name="b")[:-5])
         assert not takes(slow, b" ", times=1000, pause=0.01)
         assert hung_up(half)
-    assert service.marks == Marks()
+    assert hasty.marks == Marks()
 
 
 def test_who_leaves_in_the_middle_is_forgotten(service: HereService) -> None:
