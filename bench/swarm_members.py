@@ -15,7 +15,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 
 from launcher.contract import STATUS_PORT
 from launcher.pod.descriptors import take_all
@@ -24,14 +24,18 @@ from launcher.pod.gang.protocol.follower import MayRun, Orders
 from launcher.pod.gang.protocol.member import Member, Order
 from launcher.pod.gang.protocol.messages import Failure, Stage, Status, Who
 from launcher.pod.gang.protocol.state import Limits, Recorded, Rules
+from launcher.pod.gang.status import client
 from launcher.pod.gang.status.client import Asking, Poller
 from launcher.pod.gang.status.loop import BACKLOG
+from launcher.pod.gang.status.members import page_of
 from launcher.pod.gang.status.pages import Reply, sentence_reply
 from launcher.pod.gang.status.peer_states import PeerStates
 from launcher.pod.gang.status.publisher import Publisher
 from launcher.pod.gang.status.rooms import rooms_for
 from launcher.pod.gang.status.server import Asked, Patience, Server
 from launcher.pod.settings.nouns import Role
+
+FAULT = 17
 
 Reached = Callable[[str], None]
 
@@ -104,7 +108,9 @@ class SwarmMember:
     def fail(self) -> None:
         """Have a trainer that fails."""
         who, number = self.member.status.who, self.member.status.ready
-        self.member.fail(Failure(generation=number, code=1, reason="the trainer exited with 1", address=who.address))
+        self.member.fail(
+            Failure(generation=number, code=FAULT, reason=f"the trainer exited with {FAULT}", address=who.address)
+        )
         self.look()
 
     def look(self) -> None:
@@ -127,6 +133,8 @@ class SwarmMember:
         if word and word.stage is Stage.READYING:
             self._reached("told of the generation")
         if orders.end:
+            if not (word and word.cause and word.cause.code == FAULT):
+                sys.exit(f"{self.member.status.who.address} ended before there was a fault: {orders.end.reason}")
             self._reached("looked at the fault")
             self.member.rest()
         elif orders.ready and orders.run:
@@ -188,6 +196,8 @@ async def main() -> None:
     """Bring up the members, then do what is read until the end."""
     first, count, size, leader = sys.argv[1:]
     take_all()
+    # Each pod reads the page of members once, with a processor of its own: hundreds of them here would stand still.
+    setattr(client, "page_of", cache(page_of))  # noqa: B010  # another module's
     swarm = Swarm(int(first), int(count), int(size), codec.decode(leader.encode()))
     for each in swarm.members:
         await each.start()

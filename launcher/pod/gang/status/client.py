@@ -18,7 +18,7 @@ import h11
 
 from launcher.pod.gang.protocol import codec
 from launcher.pod.gang.protocol.codec import Malformed
-from launcher.pod.gang.protocol.messages import Who
+from launcher.pod.gang.protocol.messages import Status, Who
 from launcher.pod.gang.status.members import page_of, with_members
 from launcher.pod.gang.status.peer_states import PeerStates
 from launcher.pod.gang.status.publisher import MEMBERS, NEWS
@@ -54,6 +54,7 @@ class Poller:
         self._peers = peers
         self._tell = tell
         self._token = ""
+        self._read: tuple[str, bytes, Status] | None = None  # the last answer, and what it says
         self._page = ""
         self._members: tuple[Who, ...] = ()
         self._why = ""
@@ -99,11 +100,14 @@ class Poller:
         query = urlencode({"after": self._token, "wait": f"{wait:g}", "boot": self._asking.boot})
         headers, body = await line.get(f"/status?{query}", within=wait + BEGINNING)
         token, page = headers.get(NEWS, ""), headers.get(MEMBERS, "")
-        status = codec.decode(body)
-        if page:
-            status = with_members(status, await self._members_on(line, page))
+        if self._read is None or self._read[:2] != (
+            page,
+            body,
+        ):  # in peace all stays, and to read it is the most work
+            status = codec.decode(body)
+            self._read = (page, body, with_members(status, await self._members_on(line, page)) if page else status)
         self._token, self._why = token, ""
-        self._peers.answered(self._address, status, sent)
+        self._peers.answered(self._address, self._read[2], sent)
         await asyncio.sleep(max(0.0, sent + PACE - time.monotonic()))
 
     async def _members_on(self, line: _Line, digest: str) -> tuple[Who, ...]:

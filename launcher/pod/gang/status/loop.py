@@ -73,7 +73,7 @@ class Statuses:
             self._answer, member=self._peers.member, rooms=rooms_for(members), patience=patience or Patience()
         )
         self._asking = Asking(source=own.address, boot=own.boot, port=port, wait=limits.wait)
-        self._wanted: frozenset[str] = frozenset()
+        self._watched: frozenset[str] = frozenset()
         self._pollers: dict[str, asyncio.Task[None]] = {}
         self._loop = asyncio.new_event_loop()
         self._loop.set_exception_handler(self._trouble)
@@ -100,11 +100,12 @@ class Statuses:
 
     def watch(self, addresses: Iterable[str]) -> None:
         """Poll exactly these peers from now on, never the own address, and forget all others."""
-        own = normal(self._own.address)
-        wanted = frozenset(each for each in addresses if normal(each) != own)
-        if wanted == self._wanted:
+        watched = frozenset(addresses)
+        if watched == self._watched:
             return
-        self._wanted = wanted
+        self._watched = watched
+        own = normal(self._own.address)
+        wanted = frozenset(each for each in watched if normal(each) != own)
         self._peers.keep(wanted)
         self._call(partial(self._poll, wanted))
 
@@ -159,7 +160,6 @@ class Statuses:
             self._trouble(self._loop, {"message": "a task ended", "exception": error})
 
     async def _answer(self, asked: Asked) -> Reply:
-        own, heard = self._publisher.now, self._peers.snapshot()
         match asked.path:
             case "/status":
                 reply = await self._publisher.answer(asked)
@@ -168,6 +168,12 @@ class Statuses:
                 return self._publisher.members(asked)
             case "/healthz":
                 return self._standing() or pages.sentence_reply(200, "ok")
+        return await self._page(asked.path)
+
+    async def _page(self, path: str) -> Reply:
+        """Return a page on what is heard of all, which is copied for it alone: a thousand members do not ask for it."""
+        own, heard = self._publisher.now, self._peers.snapshot()
+        match path:
             case "/readyz":
                 return pages.ready(own, pages.word_of(own, heard), self.waiting)
             case "/gang":

@@ -85,15 +85,24 @@ class PeerStates:
             while len(self._unknown) > UNKNOWN_BOOTS:
                 del self._unknown[next(iter(self._unknown))]
 
+    def of(self, boot: str) -> tuple[str, Heard]:
+        """Return the address at which a boot was heard, and what is known there; nothing of one that was not."""
+        with self._lock:
+            address = self._boots.get(boot, "")
+            return address, self._heard.get(address, Heard())
+
     def gone(self, boot: str) -> bool:
         """Return whether no launcher listens any more where a boot was."""
-        with self._lock:
-            return self._heard.get(self._boots.get(boot, ""), Heard()).refused
+        return self.of(boot)[1].refused
 
 
 def news(status: Status) -> Status:
-    """Return a status without what changes all the time and wakes no reader."""
-    return replace(status, staged_bytes=0, looked_at=0, marks=replace(status.marks, progress={}))
+    """Return a status without what changes all the time and wakes no reader.
+
+    What a leader waits for is such: in a gang of a thousand it names another pod a thousand times.
+    """
+    word = status.word and replace(status.word, waiting="")
+    return replace(status, staged_bytes=0, looked_at=0, marks=replace(status.marks, progress={}), word=word)
 
 
 def normal(address: str) -> str:

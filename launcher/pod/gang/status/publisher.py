@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from launcher.pod.gang.protocol import codec
-from launcher.pod.gang.protocol.lease import lost_at
+from launcher.pod.gang.protocol.lease import lost_at, silent
 from launcher.pod.gang.protocol.messages import Status
 from launcher.pod.gang.protocol.state import Limits
 from launcher.pod.gang.status.members import MemberPages, members_of, with_members
@@ -100,6 +100,10 @@ class Publisher:
             finally:
                 self._waiting.discard(asked)
         said = self.said
+        if at := self._cut_off(said.status, boot):
+            return sentence_reply(
+                503, f"no answer from {at} for {self._limits.lease:g} s: can it be reached from here?"
+            )
 
         def written() -> None:
             self._peers.wrote(boot, time.monotonic())
@@ -141,6 +145,15 @@ class Publisher:
             body = codec.encode(with_members(shown, ()) if page else shown)
             self._written[known, apart] = (status, body, page)
         return body, page
+
+    def _cut_off(self, mine: Status, boot: str) -> str:
+        """Return at which address a member has been silent for a lease, though a question came in its name.
+
+        It gets no answer of its leader and runs out, and who only asks in its name holds up its loss no longer.
+        """
+        address, heard = self._peers.of(boot)
+        follows = mine.word is not None and heard.status is not None and heard.status.word is None
+        return address if follows and silent(heard, time.monotonic(), self._limits) else ""
 
     def _is_behind(self, reader: _Reader, now: float) -> bool:
         of_late = now < lost_at(reader.asked, self._limits)

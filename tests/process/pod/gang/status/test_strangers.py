@@ -7,15 +7,16 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 
 import psutil
 import pytest
 
-from launcher.pod.gang.protocol.messages import Status
+from launcher.pod.gang.protocol.messages import LeaderMessage, Status
 from launcher.pod.gang.status.rooms import FROM_ONE, GuestKind
 from launcher.pod.gang.status.server import Patience
-from tests.support.statuses import Ground, Pod, Wire, ask, ground
+from tests.support.statuses import LIMITS, Ground, Pod, Wire, ask, ground
 from tests.support.waiting import wait_until
 
 SHORT = Patience(idle=0.3, head=0.2, taking=0.2)
@@ -161,3 +162,28 @@ def test_what_is_served_holds_neither_memory_nor_threads(net: Ground) -> None:
     assert threading.active_count() == threads
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000  # KiB
     wait_until(lambda: not pod.statuses._server._visitors)
+
+
+def test_who_asks_as_a_member_that_is_silent_holds_up_its_loss_for_one_lease_at_most(net: Ground) -> None:
+    """The leader answers no more once the member's own address has been silent for a lease, and notes no more."""
+    leader, member = net.pod(1, boot="b1", limits=replace(LIMITS, lease=1.0, wait=0.2)), net.pod(2, boot="b2")
+    leader.says(word=LeaderMessage())
+    member.says(ready=1)
+    leader.statuses.watch([member.address])
+    leader.hears(member.address, Status(who=member.own, ready=1))
+    assert ask(leader, "/status?boot=b2", net.port)[0] == 200
+    net.leave(member)
+    codes, ends = [], time.monotonic() + 3
+    while time.monotonic() < ends:
+        code, _, body = ask(leader, "/status?boot=b2", net.port)
+        codes.append(code)
+        time.sleep(0.02)
+    heard = leader.statuses.heard()[member.address]
+    assert sorted(codes) == codes
+    assert {200, 503} == set(codes)
+    assert f"no answer from {member.address} for 1 s" in body.decode()
+    assert heard.sent < heard.wrote <= heard.sent + 1.0 + 0.5
+    assert ask(leader, "/status?boot=nobody", net.port)[0] == 200
+    # Two leaders never refuse each other: they would never meet again.
+    leader.says()
+    assert ask(leader, "/status?boot=b2", net.port)[0] == 200
