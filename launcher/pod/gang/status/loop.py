@@ -171,7 +171,7 @@ class Statuses:
         return await self._page(asked.path)
 
     async def _page(self, path: str) -> Reply:
-        """Return a page on what is heard of all, which is copied for it alone: a thousand members do not ask for it."""
+        """Return a page on what is heard of all, copied for it alone: a thousand members do not ask for it."""
         own, heard = self._publisher.now, self._peers.snapshot()
         match path:
             case "/readyz":

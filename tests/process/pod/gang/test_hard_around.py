@@ -33,7 +33,7 @@ def undisturbed(g: Gang, seconds: float) -> None:
     until = g.now() + seconds
     while g.now() < until:
         for each in g.places:
-            assert each.phase == "training"  # within 2 s, or there is none
+            assert each.phase == "training", each.page("/healthz")  # within 2 s, or there is none
         time.sleep(0.1)
     assert not any(each.events("generation_ended") for each in g.places)
 
