@@ -113,12 +113,13 @@ def test_this_machine_has_the_addresses_of_its_interfaces_without_their_scopes()
 
 def test_only_the_way_that_is_taken_is_imported() -> None:
     program = (
-        "import sys, threading; from launcher.pod.peers import discovery;"
+        "import sys, threading; from launcher.pod.gang import membership; from launcher.pod.peers import discovery;"
         "from launcher.pod.settings.variables import read_settings;"
         "given = {'LAUNCHER_PEERS': 'static:127.0.1.1', 'POD_IP': '127.0.1.1', 'LAUNCHER_RUNTIME': 'env'};"
         "s = read_settings(given, ['--', 'x']);"
         "next(discovery.rosters(s, lambda *_, **__: None, threading.Event()));"
-        "print([name for name in ('kubernetes', 'tenacity', 'psutil', 'urllib3') if name in sys.modules])"
+        "print([name for name in ('kubernetes', 'tenacity', 'psutil', 'ssl', 'urllib3') if name in sys.modules]);"
+        "import ssl; assert ssl.create_default_context()  # which the client of Kubernetes needs"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
