@@ -164,7 +164,7 @@ def rosters(
     sources = {str(role): source(group) for role, group in groups.items()}
     try:
         yield from gather(
-            sources, fold, tell, seconds=settings.timing.join, deaf=ApiError, again=limits.again, over=over,
+            sources, fold, tell, seconds=settings.timing.join, in_trouble=ApiError, again=limits.again, over=over,
             clock=clock,
         )  # fmt: skip
     finally:

@@ -49,7 +49,7 @@ News = _Heard[State] | _Trouble | _Broken | _Ended
 
 
 @dataclass(slots=True)
-class Ears(Generic[State]):
+class SourceReader(Generic[State]):
     """All that the sources said so far; a source that gave up begins anew after `again` seconds at most."""
 
     sources: Mapping[str, Source[State]]
@@ -71,7 +71,7 @@ class Ears(Generic[State]):
         for key, source in self.sources.items():
             threading.Thread(target=self._feed, args=(key, source), name=f"peers {key}", daemon=True).start()
 
-    def hear(self, wait: float | None = None) -> bool:
+    def read(self, wait: float | None = None) -> bool:
         """Take in all that has come, so that a thousand changes are judged once; False when the wait is over."""
         if wait is not None and wait <= 0:
             return False
