@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from bench.lives import Ground
 from bench.rows import Figure, Row
 from bench.trained import Trained, trained
@@ -31,20 +33,27 @@ def training(ground: Ground) -> tuple[Row, ...]:
             found[nodes].append(trained(directory, python, nodes, PASSES))
     ground.progress(f"{_nodes(NODES[-1])}, 1,000,000 ratings")
     large = trained(ground.directory / "large", python, NODES[-1], LARGE_PASSES, *LARGE)
+    return (*_passes(found), *_launchers(found[NODES[-1]], large))
+
+
+def _passes(found: Mapping[int, Sequence[Trained]]) -> tuple[Row, ...]:
+    return tuple(
+        Row(
+            what=f"real training, {_nodes(nodes)}: a pass over {RATINGS:,} ratings, tested and saved",
+            unit="s",
+            ours=Figure.of([seconds for each in runs for seconds in each.passes]),
+            against="",
+        )
+        for nodes, runs in found.items()
+    )
+
+
+def _launchers(runs: Sequence[Trained], large: Trained) -> tuple[Row, ...]:
     return (
-        *(
-            Row(
-                what=f"real training, {_nodes(nodes)}: a pass over {RATINGS:,} ratings, tested and saved",
-                unit="s",
-                ours=Figure.of([seconds for each in runs for seconds in each.passes]),
-                against="",
-            )
-            for nodes, runs in found.items()
-        ),
         Row(
             what=f"real training, {_nodes(NODES[-1])}: the launchers' part of the CPU, of {PASSES} passes in all",
             unit="%",
-            ours=Figure.of([100 * each.launchers_cpu / each.cpu for each in found[NODES[-1]]]),
+            ours=Figure.of([100 * each.launchers_cpu / each.cpu for each in runs]),
             against="",
             goal=CPU_GOAL,
         ),
@@ -58,13 +67,13 @@ def training(ground: Ground) -> tuple[Row, ...]:
         Row(
             what=f"real training, {_nodes(NODES[-1])}: a launcher's CPU in a second of training",
             unit="ms",
-            ours=Figure.of([1000 * each.launchers_each_second for each in found[NODES[-1]]]),
+            ours=Figure.of([1000 * each.launchers_each_second for each in runs]),
             against="",
         ),
         Row(
             what=f"real training, {_nodes(NODES[-1])}: the launchers' own wall time, besides staging",
             unit="s",
-            ours=Figure.of([each.launchers_wall for each in found[NODES[-1]]]),
+            ours=Figure.of([each.launchers_wall for each in runs]),
             against="",
             goal=WALL_GOAL,
         ),
