@@ -16,7 +16,7 @@ from launcher.pod import outcome
 from launcher.pod.gang.here.service import HereService
 from launcher.pod.gang.node import GangNode
 from launcher.pod.gang.protocol import lease
-from launcher.pod.gang.protocol.follower import MayRun, Orders
+from launcher.pod.gang.protocol.follower import Orders, instructed
 from launcher.pod.gang.protocol.messages import Generation
 from launcher.pod.gang.protocol.state import ChildrenState
 from launcher.pod.gang.status.metrics import Facts
@@ -32,11 +32,6 @@ from launcher.pod.settings.nouns import Role, Settings
 
 _Result = TypeVar("_Result")
 
-_RUNS = {
-    MayRun.NOTHING: frozenset[Role](),
-    MayRun.PSERVERS: frozenset({Role.PSERVER}),
-    MayRun.ALL: frozenset({Role.PSERVER, Role.TRAINER}),
-}
 # The last words: as long as it takes the others to have read them, at most.
 LINGER = 0.5
 LEADER_LINGERS = 10.0
@@ -53,7 +48,6 @@ class Membership:
         self._tell = tell
         self._node = GangNode(settings, inbox, tell, facts)
         self._member = self._node.member
-        self._end: Cause | None = None
         self._met = False
         self._waiting = ""
         self._staged_for: int | None = None
@@ -74,7 +68,8 @@ class Membership:
 
         Those whom it led have their grace on its answers alone: one that was told to stop stays for its own grace.
         """
-        until = time.monotonic() + LEADER_LINGERS if self._node.verdict else self._grace_ends
+        lingers = max(LEADER_LINGERS, self._settings.timing.grace)  # their programs end for so long, on its answers
+        until = time.monotonic() + lingers if self._node.verdict else self._grace_ends
         self._node.look()  # only now is it known whether those whom it led still run something
         while self._node.still_needed() and time.monotonic() < until:
             self._inbox.next(until)
@@ -139,7 +134,7 @@ class Membership:
         if state.failure:
             self._node.fail(state.failure)
         if state.told and not self._node.verdict:
-            self._stop(first=self._end is None and state.failure is None)
+            self._stop(first=self.instructions.cause is None and state.failure is None)
         self._member.report(
             children=state.left,
             serving=state.serving,
@@ -148,11 +143,7 @@ class Membership:
             waits=state.waits,
         )
         orders = self._node.look()
-        if self._end is None or (orders.kill and self._end.grace):
-            self._end = self._ending(orders)
-        self.instructions = replace(
-            self.instructions, run=_RUNS[orders.run], cause=self._end, check=orders.check, until=orders.until
-        )
+        self.instructions = instructed(self.instructions, orders, time.monotonic())
         return self.instructions
 
     def outlast(self, left: Callable[[], Sequence[Process]]) -> None:
@@ -278,7 +269,6 @@ class Membership:
     def _begin(self, orders: Orders) -> Generation:
         generation = self._member.taking_part
         self._peer_watch.seeking.clear()
-        self._end = None
         self.instructions = replace(self.instructions, run=frozenset(), cause=None, check=False, until=orders.until)
         if self._settings.role is not Role.PSERVER:
             rank = self._member.status.rank or 0
@@ -286,14 +276,6 @@ class Membership:
         facts = {"generation": generation.number, "resume": generation.resume, "cause": generation.cause}
         self._tell("generation_begins", **facts)
         return generation
-
-    def _ending(self, orders: Orders) -> Cause | None:
-        now = time.monotonic()
-        if orders.verdict:
-            return Cause(at=now, outcome=orders.verdict)
-        if orders.end:
-            return Cause(at=now, outcome=orders.end, grace=0.0 if orders.kill else self.instructions.grace)
-        return None
 
     def _refuse_to_wait_without_end(self, begun: float) -> None:
         """Give up a leader that cannot be reached; one that can has its own limits, and a verdict at their end."""

@@ -181,7 +181,7 @@ class GangNode:
     def calm(self) -> bool:
         """Whether no program runs in the gang, by the leader's message."""
         self.member.hear(self._statuses.heard())  # who asks this waits next, and news since the last look woke it
-        return self.member.word is not None and self.member.word.calm
+        return self.member.calm
 
     def still_needed(self) -> bool:
         """Return whether a member of the generation that was led here may still have to hear the verdict, or end."""

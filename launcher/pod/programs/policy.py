@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from launcher.contract import Code
 from launcher.pod.outcome import Outcome, signal_name
@@ -112,6 +112,19 @@ def decide(
     signals = tuple((child.pid, signum) for child in left if (signum := _signal(child, now, grace)))
     until = min(_due(child, now, grace) for child in left)
     return Step(cause=cause, failure=failure, signals=signals, until=until)
+
+
+def signalled(children: Sequence[Child], step: Step, now: float) -> tuple[Child, ...]:
+    """Return the children once the signals of a step were given."""
+    given = dict(step.signals)
+    return tuple(
+        replace(child, told=now)
+        if given.get(child.pid) == signal.SIGTERM
+        else replace(child, killed=now)
+        if child.pid in given
+        else child
+        for child in children
+    )
 
 
 def stopped(signum: int, at: float) -> Cause:

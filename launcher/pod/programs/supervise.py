@@ -164,15 +164,7 @@ def _perform(step: Step, children: Sequence[Child], inbox: Inbox, manners: Manne
             _see_off(by_pid[pid], inbox, manners)
         for each in manners.telling if signum == signal.SIGTERM else (signum,):
             signal_group(pid, each)
-    given, now = dict(step.signals), time.monotonic()
-    return tuple(
-        replace(child, told=now)
-        if given.get(child.pid) == signal.SIGTERM
-        else replace(child, killed=now)
-        if child.pid in given
-        else child
-        for child in children
-    )
+    return policy.signalled(children, step, time.monotonic())
 
 
 def _see_off(child: Child, inbox: Inbox, manners: Manners) -> None:

@@ -5,15 +5,18 @@ No I/O here. The leader follows its own word as every member does.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from launcher.contract import Code
-from launcher.pod.gang.protocol.lease import children_until
-from launcher.pod.gang.protocol.messages import LeaderMessage, Stage
+from launcher.pod.gang.protocol.lease import alive_until, children_until
+from launcher.pod.gang.protocol.messages import LeaderMessage, Stage, Who
 from launcher.pod.gang.protocol.state import Heard, Rules, View
 from launcher.pod.gang.protocol.trust import verdict_of
 from launcher.pod.outcome import Outcome
+from launcher.pod.programs.policy import Cause, Instructions
+from launcher.pod.settings.nouns import Role
 
 
 class MayRun(IntEnum):
@@ -24,6 +27,11 @@ class MayRun(IntEnum):
     ALL = 2
 
 
+_ROLES = {
+    MayRun.NOTHING: frozenset[Role](),
+    MayRun.PSERVERS: frozenset({Role.PSERVER}),
+    MayRun.ALL: frozenset({Role.PSERVER, Role.TRAINER}),
+}
 _MAY_RUN = {Stage.SERVING: MayRun.PSERVERS, Stage.TRAINING: MayRun.ALL, Stage.CHECKING: MayRun.ALL}
 
 
@@ -48,10 +56,48 @@ def follow(view: View, rules: Rules) -> Orders:
     heard = view.of(view.order[0]) if view.order else Heard()
     word = heard.status.word if heard.status else None
     if verdict := _verdict(view) or view.record.sealed:
-        return Orders(ready=view.mine.ready, verdict=verdict)
+        return _over(verdict, heard, view, rules)
     if view.mine.ready:
         return _in_generation(heard, word, view, rules)
     return Orders(ready=_joined(word, view) if word else 0)
+
+
+def renewals(members: Sequence[Who], before: Mapping[str, float], view: View) -> dict[str, float]:
+    """Return by boot when the last poll was sent that each of some members answered itself."""
+    sent = ((who.boot, view.of(who.address)) for who in members)
+    return {boot: heard.sent if _is_of(boot, heard) else before.get(boot, 0.0) for boot, heard in sent}
+
+
+def leased(members: Sequence[Who], renewed: Mapping[str, float], view: View) -> View:
+    """Return a view in which only these members renew the lease of the children here.
+
+    What answers at their addresses now may be another launcher: one that was started again, or a stranger.
+    """
+    heard = {who.address: (who.boot, view.of(who.address)) for who in members}
+    others = {
+        address: replace(each, sent=min(each.sent, renewed[boot]))
+        for address, (boot, each) in heard.items()
+        if not _is_of(boot, each)
+    }
+    return replace(view, heard={**view.heard, **others}) if others else view
+
+
+def _is_of(boot: str, heard: Heard) -> bool:
+    return heard.status is not None and heard.status.who.boot == boot
+
+
+def instructed(before: Instructions, orders: Orders, now: float) -> Instructions:
+    """Return what is wanted of the children now; the first cause of their end stands, but a kill ends any grace."""
+    cause = before.cause
+    if cause is None or (orders.kill and cause.grace != 0):
+        cause = _cause(orders, before.grace, now)
+    return replace(before, run=_ROLES[orders.run], cause=cause, check=orders.check, until=orders.until)
+
+
+def _cause(orders: Orders, grace: float | None, now: float) -> Cause | None:
+    grace = 0.0 if orders.kill else None if orders.verdict else grace
+    outcome = orders.verdict or orders.end
+    return Cause(at=now, outcome=outcome, grace=grace) if outcome else None
 
 
 def _verdict(view: View) -> Outcome | None:
@@ -69,6 +115,16 @@ def _joined(word: LeaderMessage, view: View) -> int:
     able = mine.surveyed and mine.quiet and not mine.children and not mine.stopping
     seen = mine.passes is None or generation.resume is None or generation.resume in mine.passes
     return generation.number if mine_too and able and seen else 0
+
+
+def _over(verdict: Outcome, leader: Heard, view: View, rules: Rules) -> Orders:
+    """Return the orders of a verdict. It may have been read in the record while the leader hears nothing from here.
+
+    Then the leader counts this member as lost, and says that nothing runs any more, so that the lease still holds.
+    """
+    mine = view.mine
+    until = alive_until(leader.sent, rules.limits) if mine.ready and not view.leads else None
+    return Orders(ready=mine.ready, verdict=verdict, kill=until is not None and view.now >= until, until=until)
 
 
 def _in_generation(heard: Heard, word: LeaderMessage | None, view: View, rules: Rules) -> Orders:

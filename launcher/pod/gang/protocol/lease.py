@@ -123,13 +123,20 @@ def members(last: Generation, before: Fence, view: View, limits: Limits) -> Fenc
     same = status is not None and status.who.boot == leader.boot and not heard.refused
     if same and status and view.now < alive_until(heard.sent, limits):
         rests = accounted(leader, heard) and status.quiet
-        if leader.address in view.order or rests:
+        if rests or (leader.address in view.order and not _passed_over(leader, last, view)):
             return Fence()
         return Fence(all=alive_until(view.now, limits), moving=True)
     if before.all and not before.moving:
         return before
     gone = view.now if accounted(leader, heard) else max(view.now, lost_at(heard.wrote, limits))
     return Fence(all=alive_until(gone, limits) if len(last.members) > 2 else gone)
+
+
+def _passed_over(leader: Who, last: Generation, view: View) -> bool:
+    """Return whether a later generation is made without the last leader: another launcher is at its address."""
+    status = view.of(view.order[0]).status
+    made = status.word.generation if status and status.word else None
+    return made is not None and made.number > last.number and leader not in made.members
 
 
 def accounted(who: Who, heard: Heard) -> bool:

@@ -10,11 +10,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from launcher.pod.gang.protocol import lease
-from launcher.pod.gang.protocol.follower import MayRun, Orders, ended, follow
+from launcher.pod.gang.protocol.follower import MayRun, Orders, ended, follow, leased, renewals
 from launcher.pod.gang.protocol.leader import due_again, lead
 from launcher.pod.gang.protocol.leader_state import Lead
 from launcher.pod.gang.protocol.lease import Fence
-from launcher.pod.gang.protocol.messages import Failure, Generation, LeaderMessage, Marks, Phase, Status, Wait, Who
+from launcher.pod.gang.protocol.messages import (
+    Failure,
+    Generation,
+    LeaderMessage,
+    Marks,
+    Phase,
+    Stage,
+    Status,
+    Wait,
+    Who,
+)
 from launcher.pod.gang.protocol.state import Heard, Recorded, Rules, View
 from launcher.pod.gang.protocol.trust import believed
 from launcher.pod.outcome import Outcome
@@ -45,6 +55,7 @@ class Member:
     fence: Fence = field(default_factory=Fence)
     rival: tuple[str, ...] = ()  # the leader of a later gang, that has replaced this one
     run: MayRun = MayRun.NOTHING
+    renewed: Mapping[str, float] = field(default_factory=dict)  # its lease: by boot, when it was renewed last
     looked: float | None = None
     heard: Mapping[str, Heard] = field(default_factory=dict)  # at the last look, without what strangers say
 
@@ -118,8 +129,7 @@ class Member:
         """Say what the trainer here said, and how far staging is."""
         at = marks.progress.get("pass")
         at_pass = int(at) if isinstance(at, int | float) else None
-        status = replace(self.status, staged_bytes=staged_bytes, looked_at=looked_at)
-        self.status = replace(status, marks=marks, at_pass=at_pass)
+        self._say(staged_bytes=staged_bytes, looked_at=looked_at, marks=marks, at_pass=at_pass)
 
     @property
     def word(self) -> LeaderMessage | None:
@@ -128,6 +138,15 @@ class Member:
             return self.status.word
         status = self.heard.get(self.order.addresses[0], Heard()).status
         return status.word if status else None
+
+    @property
+    def calm(self) -> bool:
+        """Whether no program runs in the gang, by the leader's word: all have ended, or none was started yet.
+
+        The second is for a member that takes its order anew while the others get ready: it has to look again.
+        """
+        word = self.word
+        return word is not None and (word.calm or word.stage is Stage.READYING)
 
     def answers_for(self, record: Recorded) -> bool:
         """Return whether programs of those whom this member led may still run, on its answers alone.
@@ -177,8 +196,7 @@ class Member:
     ) -> None:
         """Say how far the children of this generation are, and what the trainer does nothing but wait for."""
         number = self.status.ready
-        self.status = replace(
-            self.status,
+        self._say(
             children=number if children else 0,
             serving=number if serving else 0,
             trained=number if trained else 0,
@@ -205,20 +223,28 @@ class Member:
         self.fence = self._fence(view)
         word = None
         until = self.fence.until if self.fence.until > now else None
-        self.status = replace(self.status, quiet=until is None)
+        self._say(quiet=until is None)
         if view.leads:
             view = replace(view, mine=self.status)
             self.lead = lead(self.lead, view, self.rules)
             self.rival = (record.latest.members[0].address,) if self.lead.rival and record.latest else ()
             word = self.lead.word
             until = soonest(until, due_again(self.lead, view, self.rules))
-        self.status = replace(self.status, word=word)
+        self._say(word=word)
         view = replace(view, mine=self.status)
-        orders = follow(view, self.rules)
-        if asleep and self.status.ready and not orders.verdict:  # another gang may have begun: kill first, then think
-            orders = Orders(end=ended("this pod was suspended for too long"), kill=True)
+        hangs_on = self.taking_part.members[: None if self.led else 1] if self.status.ready else ()
+        self.renewed = renewals(hangs_on, self.renewed, view)
+        orders = follow(leased(hangs_on, self.renewed, view), self.rules)
+        if asleep and self.status.ready:  # another gang may have begun: kill first, then think
+            ends = None if orders.verdict else ended("this pod was suspended for too long")
+            orders = Orders(end=ends, verdict=orders.verdict, kill=True)
         self._obey(orders, view)
         return replace(orders, until=soonest(until, orders.until))
+
+    def _say(self, **news: object) -> None:
+        """Change the status where that says anything new: most looks change nothing, and a copy is most of a look."""
+        if any(getattr(self.status, name) != fact for name, fact in news.items()):
+            self.status = replace(self.status, **news)  # type: ignore[arg-type]
 
     def _obey(self, orders: Orders, view: View) -> None:
         if orders.ready and not self.status.ready:
@@ -232,8 +258,8 @@ class Member:
         self.run = orders.run
         word = self.word
         if word and word.cause and word.cause.told and word.number == self.status.known:
-            self.status = replace(self.status, stopped=word.number)
-        self.status = replace(self.status, phase=_phase(self.status, self.run, orders.verdict))
+            self._say(stopped=word.number)
+        self._say(phase=_phase(self.status, self.run, orders.verdict))
 
     def _fence(self, view: View) -> Fence:
         """Return until when a member of the last generation may still run, as far as this member must know."""

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from launcher.contract import PASS_PREFIX, Code
+from launcher.contract import PASS_PREFIX
 from launcher.pod.gang.protocol.messages import Generation
 from launcher.pod.gang.protocol.state import Recorded
 from launcher.pod.gang.store.passes import complete
 from launcher.pod.gang.store.record import Record, RecordError
 from launcher.pod.gang.store.runs import Runs
-from launcher.pod.gang.store.succession import Stillness, held, still
+from launcher.pod.gang.store.succession import Stillness, held, overtaken, still
 from launcher.pod.log import Tell, TroubleTold
 from launcher.pod.outcome import Outcome
 from launcher.safefs.dirs import Below
@@ -204,8 +204,7 @@ class Recorder:
         """Learn that a newer run of the name has begun: it is this one's verdict."""
         newer = self._runs.newer() if self._runs else None
         if newer and not self._facts.sealed:
-            reason = f"{newer} has begun: of two runs of one name the newer one goes on"
-            self._learn(sealed=Outcome(code=Code.GANG, reason=reason))
+            self._learn(sealed=overtaken(newer))
 
     def _read(self, record: Record, wished: Generation | None) -> None:
         # A number alone counts too: the file that it names may be late to be seen, its gang is not.

@@ -14,7 +14,7 @@ from launcher.pod.gang.protocol.codec import decode_run, encode_run
 from launcher.pod.gang.protocol.messages import NumberedRun
 from launcher.pod.gang.store.archive import last_run
 from launcher.pod.gang.store.record import AHEAD, Record, number_in, put_number
-from launcher.pod.gang.store.succession import Predecessor
+from launcher.pod.gang.store.succession import Predecessor, is_over
 from launcher.pod.settings.nouns import Settings
 from launcher.safefs.dirs import Below, Dir
 from launcher.safefs.small_file import content, reserve
@@ -135,7 +135,6 @@ def _seen(record: Record, run: NumberedRun, begun: int) -> Predecessor:
     """Return what is to be seen of a run now; each file is opened anew."""
     verdict = record.verdict()
     with record.home.opened() as home:
-        # After a verdict of failure programs may still be in their grace.
-        over = number_in(home, REST) >= begun or (verdict is not None and verdict.code == 0)
+        over = is_over(begun, number_in(home, REST), verdict)
         counters = tuple(content(home, name) or b"" for name in COUNTERS)
     return Predecessor(run=run, over=over, counters=(b"%d" % begun, *counters))

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from launcher.contract import Code
 from launcher.pod.gang.protocol import lease
 from launcher.pod.gang.protocol.messages import NumberedRun
+from launcher.pod.outcome import Outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +29,20 @@ class Stillness:
 
     seen: Predecessor | None = None
     since: float = 0.0
+
+
+def is_over(begun: int, rest: int, verdict: Outcome | None) -> bool:
+    """Return whether nothing of a run can begin or run any more, by its last generation, its rest and its verdict.
+
+    After a verdict of failure programs may still be in their grace.
+    """
+    return rest >= begun or (verdict is not None and verdict.code == 0)
+
+
+def overtaken(newer: NumberedRun) -> Outcome:
+    """Return the verdict of a run of which a newer one is there."""
+    reason = f"{newer} has begun: of two runs of one name the newer one goes on"
+    return Outcome(code=Code.GANG, reason=reason)
 
 
 def still(before: Stillness, seen: Predecessor | None, now: float) -> Stillness:

@@ -121,8 +121,22 @@ FOLLOWING = [
         Orders(ready=1, run=MayRun.PSERVERS, until=LEASE),
     ),
     ("then trainers", led(TRAINING), Orders(ready=1, run=MayRun.ALL, until=LEASE)),
-    ("a verdict ends all", led(replace(TRAINING, verdict=OVER)), Orders(ready=1, verdict=OVER)),
-    ("so does one in the record", led(TRAINING, record=Recorded(sealed=OVER)), Orders(ready=1, verdict=OVER)),
+    ("a verdict ends all", led(replace(TRAINING, verdict=OVER)), Orders(ready=1, verdict=OVER, until=LEASE)),
+    (
+        "so does one in the record",
+        led(TRAINING, record=Recorded(sealed=OVER)),
+        Orders(ready=1, verdict=OVER, until=LEASE),
+    ),
+    (
+        "the lease stands above the grace of a verdict, too",
+        of(led(TRAINING, record=Recorded(sealed=OVER)), 1, sent=NOW - 10),
+        Orders(ready=1, verdict=OVER, kill=True, until=NOW),
+    ),
+    (
+        "but a leader's own programs have all of it",
+        of(view(status(1, ready=1, known=1, word=replace(TRAINING, verdict=OVER)), *READY[1:]), 3, sent=NOW - 10),
+        Orders(ready=1, verdict=OVER),
+    ),
     (
         "so does that of a leader which nobody follows any more",
         replace(led(replace(TRAINING, verdict=OVER), mine=IDLE), order=()),
@@ -190,6 +204,17 @@ FENCES = [
     ("the leader: all say that nothing runs", lease.leaders, view(), NOW),
     ("the leader: a member is silent, its lease may not be", lease.leaders, SILENT, NOW + 3),
     ("a member: its leader is there, and in the order", lease.members, ORPHAN, NOW),
+    (
+        "a member: another launcher is at its address, and the next generation is made with that one",
+        lease.members,
+        view(
+            status(3, word=LeaderMessage(stage=Stage.READYING, generation=gang(2, who(3), who(1, boot="2"), who(2)))),
+            status(1, ready=1),
+            mine=2,
+            order=(who(3).address, who(1).address, who(2).address),
+        ),
+        NOW + 10,
+    ),
     ("a member: its leader is there, and nobody's any more", lease.members, replace(ORPHAN, order=()), NOW + 10),
     ("a member: such a leader has all at rest", lease.members, replace(view(mine=2), order=()), NOW),
     (

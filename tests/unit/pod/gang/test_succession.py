@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from launcher.contract import Code
 from launcher.pod.gang.protocol.messages import NumberedRun
-from launcher.pod.gang.store.succession import Predecessor, Stillness, held, may_begin, still
+from launcher.pod.gang.store.succession import Predecessor, Stillness, held, is_over, may_begin, overtaken, still
+from launcher.pod.outcome import Outcome
 
 RUN = NumberedRun(number=3, key="uid-3", namespace="team-a", peer_timeout=15.0)
 MOVING = Predecessor(run=RUN, over=False, counters=(b"1", b"0000000007\n", b""))
@@ -34,6 +36,29 @@ def test_a_run_begins_once_the_one_before_it_is_over_or_stood_still(
 ) -> None:
     assert may_begin(known, now) is begins
     assert (held(known, now) == "") is begins
+
+
+OVER = [
+    ("its last generation rests", 2, 2, None, True),
+    ("an earlier one does", 2, 1, None, False),
+    ("it succeeded", 2, 1, Outcome(code=0, reason="done"), True),
+    ("it failed: its programs may be in their grace", 2, 1, Outcome(code=7, reason="no"), False),
+]
+
+
+@pytest.mark.parametrize(
+    ("begun", "rest", "verdict", "over"), [row[1:] for row in OVER], ids=[row[0] for row in OVER]
+)
+def test_a_run_is_over_once_it_rests_or_has_succeeded(
+    begun: int, rest: int, verdict: Outcome | None, over: bool
+) -> None:
+    assert is_over(begun, rest, verdict) is over
+
+
+def test_who_is_overtaken_ends_and_names_the_newer_run() -> None:
+    verdict = overtaken(RUN)
+    assert verdict.code == Code.GANG
+    assert verdict.reason.startswith("run 3 of this name (key uid-3, namespace team-a) has begun: ")
 
 
 @pytest.mark.parametrize(
