@@ -1,92 +1,216 @@
-"""The children of one simulated launcher in one generation: a pserver that comes up, a trainer and its passes."""
+"""The children of one simulated launcher in one generation: `policy` decides on them as it does in `supervise`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from launcher.contract import Code
-from launcher.pod.gang.protocol.follower import MayRun
-from launcher.pod.gang.protocol.messages import Generation
+from launcher.pod.gang.here.requests import Answer, Barrier
+from launcher.pod.gang.protocol import follower, lease
+from launcher.pod.gang.protocol.messages import Failure, Generation, Wait
+from launcher.pod.outcome import Outcome
+from launcher.pod.programs import policy, stall_rule
+from launcher.pod.programs.policy import Cause, Child, Instructions, Step, soonest
+from launcher.pod.programs.stall_rule import Sample, StallState
 from launcher.pod.settings.nouns import Role
+from tests.support.gang_world.programs import Program, training
 
 if TYPE_CHECKING:
     from tests.support.gang_world.launcher import Launcher
 
-PASSES = 8
+ENDING = 0.05  # what a program takes that obeys
+COLLECTED = 0.01  # from a program's end to its launcher's knowledge
 
 
 @dataclass(eq=False)
 class Children:
-    """What runs here of a generation, and how far it is."""
+    """What runs here of a generation, and what is known and wanted of it."""
 
     launcher: Launcher
     generation: Generation
-    pserver: bool = False
-    trainer: bool = False
+    instructions: Instructions = field(init=False)
+    planned: tuple[Child, ...] = field(init=False)
+    known: tuple[Child, ...] = ()
+    programs: dict[int, Program] = field(default_factory=dict)
+    stop: Cause | None = None
     serving: bool = False
-    trained: bool = False
-    checked: bool = False
-    stuck: bool = False  # its pserver is stopped, which nobody notices but who looks
-    ending: bool = False
+    stall: StallState | None = None
+    done: int = 0  # steps of the trainer, each of which is a sign of life
 
-    @property
-    def left(self) -> bool:
-        return self.pserver or self.trainer
-
-    @property
-    def here(self) -> bool:
-        return self.launcher.children is self and not self.ending
-
-    def check(self) -> None:
-        """Look at the pserver, now that every trainer is done."""
-        if self.stuck and self.pserver:
-            self.launcher.after(0.0, lambda: self.launcher.fail(Code.GANG) if self.here else None)
-        elif not self.checked:
-            self.checked = True
-            self._report()
-
-    def run(self, run: MayRun) -> None:
-        """Start what may run and does not yet."""
+    def __post_init__(self) -> None:
         role = self.launcher.pod.role
-        if run >= MayRun.PSERVERS and not (self.pserver or self.serving):
-            self.pserver = role is not Role.TRAINER
-            self._started(self.pserver)
-            delay = self.launcher.world.some(0.1, 0.4) if self.pserver else 0.0
-            self.launcher.after(delay, self._serve)
-        if run is MayRun.ALL and not (self.trainer or self.trained):
-            self.trainer = role is not Role.PSERVER
-            self.trained = not self.trainer
-            self._started(self.trainer)
-            resume = self.generation.resume
-            self._train(0 if resume is None else resume + 1)
+        roles = (Role.PSERVER, Role.TRAINER) if role is Role.NODE else (role,)
+        self.planned = tuple(Child(name=role, role=role) for role in roles)
+        self.instructions = Instructions(run=frozenset(), grace=self.launcher.world.rules.grace)
 
-    def _started(self, is_so: bool) -> None:
-        if is_so:
-            self.launcher.world.checks.started(self)
-        self._report()
+    @property
+    def running(self) -> bool:
+        return any(program.alive for program in self.programs.values())
 
-    def _report(self) -> None:
-        checked = self.checked or (self.trained and not self.pserver)
-        self.launcher.member.report(children=self.left, serving=self.serving, trained=self.trained, checked=checked)
-        self.launcher.after(0.0, self.launcher.look)
+    @property
+    def rank(self) -> int:
+        """The rank of the trainer here."""
+        trainers = [who.boot for who in self.generation.members if who.role is not Role.PSERVER]
+        return trainers.index(self.launcher.boot)
 
-    def _serve(self) -> None:
-        if self.here:
+    def of(self, role: Role) -> Program | None:
+        """Return the program of a role, if it lives."""
+        return next((each for each in self.programs.values() if each.role is role and each.alive), None)
+
+    def turn(self) -> None:
+        """Decide and perform until nothing follows any more."""
+        world = self.launcher.world
+        while True:
+            step = policy.decide(self.known, self.stop, world.now, world.stop_grace, self.instructions)
+            before, self.instructions = self.instructions, self._ask(step.failure)
+            after = self.instructions
+            if step.end:
+                self.launcher.settle(step.end)
+                return
+            if (after.run, after.cause, after.check) != (before.run, before.cause, before.check):
+                continue
+            if step.signals:
+                self._perform(step)
+                continue
+            if step.cause is None:
+                self._start()
+            self.launcher.wake_at(soonest(step.until, after.until))
+            return
+
+    def told(self) -> None:
+        """Be told to stop."""
+        self.stop = self.stop or policy.stopped(signal.SIGTERM, self.launcher.world.now)
+        self.turn()
+
+    def answer(self, answers: Mapping[int, Answer]) -> None:
+        """Have the programs go on that have got their answers."""
+        for pid, answer in answers.items():
+            program = self.programs[pid]
+            self.launcher.checks.hold("misuse" not in answer, f"a sound program is refused: {answer}")
+            if isinstance(program.asked, Barrier):
+                self.launcher.checks.passed(self, program.asked.name)
+            self.launcher.after(0.0, partial(self._go_on, program))
+
+    def exits(self, program: Program, code: int) -> None:
+        """End a program; its launcher hears of it a moment later."""
+        if program.alive:
+            program.alive = False
+            self.launcher.after(COLLECTED, partial(self._collect, program.pid, code))
+
+    def _ask(self, failure: Outcome | None) -> Instructions:
+        """Tell the gang how the children are, and return what it wants, as `Membership` does."""
+        launcher, now = self.launcher, self.launcher.world.now
+        waits, due = self._waits(now)
+        trained = self._trained()
+        checked, found = self._checked(trained=trained)
+        if failure := failure or found:
+            number = launcher.member.status.ready
+            launcher.member.fail(Failure(generation=number, code=failure.code, reason=failure.reason))
+        if self.stop and not launcher.verdict:
+            launcher.note_stop(first=self.instructions.cause is None and failure is None)
+        left = any(child.left for child in self.known)
+        launcher.member.report(children=left, serving=self._serving(), trained=trained, checked=checked, waits=waits)
+        instructions = follower.instructed(self.instructions, launcher.decide(), now)
+        return replace(instructions, until=soonest(instructions.until, due))
+
+    def _serving(self) -> bool:
+        return self.serving if self.planned[0].role is Role.PSERVER else Role.PSERVER in self.instructions.run
+
+    def _trained(self) -> bool:
+        awaited = self.planned[-1].role is Role.TRAINER
+        there = not awaited or any(child.role is Role.TRAINER for child in self.known)
+        return Role.TRAINER in self.instructions.run and there and policy.trained(self.known)
+
+    def _checked(self, *, trained: bool) -> tuple[bool, Outcome | None]:
+        """Look at the pserver, if every trainer is done: what the kernel says of it now."""
+        pserver = next((child for child in self.known if child.role is Role.PSERVER), None)
+        if pserver is None or not self.instructions.check:
+            return trained and pserver is None, None
+        program = self.programs[pserver.pid]
+        if pserver.running and program.alive and program.stuck:
+            return False, Outcome(code=Code.GANG, reason="a pserver was found stopped")
+        well = program.alive if pserver.running else pserver.code == 0 and pserver.told is None
+        if well:
+            self.launcher.checks.found_well(self)
+        return well, None
+
+    def _waits(self, now: float) -> tuple[tuple[Wait, ...], float | None]:
+        """Return what the trainer has done nothing but wait for, and when to look again, as `StallWatch` does."""
+        waits, patience = self.launcher.session.waits, lease.patience_with_waits(self.launcher.world.rules.limits)
+        if not waits:
+            return (), None
+        if self.stall is None or now >= stall_rule.stall_due(self.stall, patience):
+            sample = Sample(output=self.done, cpu=0.0, waits=waits)
+            before = self.stall
+            self.stall = (
+                stall_rule.observe(before, sample, now, patience) if before else stall_rule.begin(sample, now)
+            )
+        still = self.stall.alive.waits == waits and stall_rule.stalled(self.stall, patience)
+        return waits if still else (), stall_rule.stall_due(self.stall, patience)
+
+    def _perform(self, step: Step) -> None:
+        world = self.launcher.world
+        for pid, signum in step.signals:
+            program = self.programs[pid]
+            if signum == signal.SIGKILL:
+                self.exits(program, -signum)
+            elif not program.deaf:
+                self.launcher.after(ENDING, partial(self.exits, program, 0))
+        self.known = policy.signalled(self.known, step, world.now)
+
+    def _start(self) -> None:
+        """Start in order those that may run by now."""
+        world = self.launcher.world
+        for child in self.planned[len(self.known) :]:
+            if child.role not in self.instructions.run:
+                break
+            world.count += 1
+            program = Program(role=child.role, pid=world.count, deaf=world.stubborn and world.random.random() < 0.5)
+            self.known = (*self.known, replace(child, pid=program.pid))
+            self.programs[program.pid] = program
+            self.launcher.checks.started(self, program)
+            if child.role is Role.PSERVER:
+                self.launcher.after(world.some(0.1, 0.4), partial(self._serve, program))
+            else:
+                program.script = training(program, self)
+                self.launcher.after(0.0, partial(self._go_on, program))
+            self.launcher.nudge()
+
+    def _serve(self, program: Program) -> None:
+        if program.alive and self.launcher.children is self:
             self.serving = True
-            self.launcher.world.checks.serves(self)
-            self._report()
+            self.launcher.checks.serves(self)
+            self.launcher.look()
 
-    def _train(self, number: int) -> None:
-        if self.trainer and number < PASSES:
-            self.launcher.after(self.launcher.world.some(0.8, 1.2), lambda: self._pass(number))
-        elif self.trainer:
-            self.trainer, self.trained = False, True
-            self.launcher.world.checks.trained(self)
-            self._report()
+    def _go_on(self, program: Program) -> None:
+        """Have a trainer do its next step."""
+        if not program.alive or self.launcher.children is not self:
+            return
+        self.done += 1
+        step = next(program.script, None)
+        if step is None:
+            self.exits(program, 0)
+        elif isinstance(step, float):
+            self.launcher.after(step, partial(self._go_on, program))
+        else:
+            program.asked = step
+            if isinstance(step, Barrier):
+                self.launcher.checks.came(self, step.name)
+            self.answer(self.launcher.session.ask(program.pid, step))
+            self.launcher.nudge()
 
-    def _pass(self, number: int) -> None:
-        if self.here:
-            if self.launcher.boot == self.generation.members[-1].boot:
-                self.launcher.world.volume.passes.add(number)
-            self._train(number + 1)
+    def _collect(self, pid: int, code: int) -> None:
+        if self.launcher.children is not self:
+            return
+        now = self.launcher.world.now
+        self.known = tuple(
+            replace(child, code=code, ended=now, left=False) if child.pid == pid else child for child in self.known
+        )
+        if any(child.pid == pid and child.role is Role.TRAINER and policy.trained((child,)) for child in self.known):
+            self.launcher.checks.trained(self)
+        self.launcher.session.gone(pid)
+        self.turn()

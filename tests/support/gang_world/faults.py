@@ -7,12 +7,17 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from launcher.contract import Code
+from launcher.pod.gang.here.requests import Barrier, Get
 from launcher.pod.gang.protocol.messages import Failure, LeaderMessage, Stage, Status, Who
 from launcher.pod.outcome import Outcome
+from launcher.pod.settings.nouns import Role
 from tests.support.gang_world.checks import Broken
-from tests.support.gang_world.world import START, Pod, World
+from tests.support.gang_world.pods import Pod
+from tests.support.gang_world.programs import Program
+from tests.support.gang_world.world import START, World
 
 CURED = 25.0  # until then everything that a fault did has passed
+KUBELET = 5.0  # after the grace of its launcher a pod that was told to stop is killed
 PATIENCE = 190.0  # from then on until every launcher has its verdict
 
 
@@ -36,7 +41,7 @@ def _address(world: World, pod: Pod, detail: int) -> str:
 
 def _replaced(world: World, pod: Pod, fault: Fault) -> None:
     world.drop(pod)
-    world.add(pod.slot, _address(world, pod, fault.detail), delay=fault.span / 4)
+    world.add(pod.job, pod.slot, _address(world, pod, fault.detail), delay=fault.span / 4)
 
 
 def crash(world: World, pod: Pod, fault: Fault) -> None:
@@ -49,7 +54,7 @@ def crash(world: World, pod: Pod, fault: Fault) -> None:
 
 
 def _again(world: World, pod: Pod) -> None:
-    if pod in world.present and not pod.launcher:
+    if pod in pod.job.present and not pod.launcher:
         world.boot(pod)
 
 
@@ -64,10 +69,10 @@ def stranger(world: World, pod: Pod, fault: Fault) -> None:
     """A node dies, and a launcher of another job, or of another run, answers at its address: it has a verdict."""
     vanish(world, pod, replace(fault, detail=fault.detail // 4 * 3))
     said = Outcome(code=fault.detail % 2 * 9, reason="a stranger's verdict")
-    key, gang = (("other", ""), ("", "other"), ("", ""))[fault.detail % (3 if not world.key else 2)]
+    key, gang = (("other", ""), ("", "other"), ("", ""))[fault.detail % (3 if not world.recorded else 2)]
     # One of the same list and name is of an earlier run, and only its verdict can tell, where no two keys do.
     failed = Failure(generation=fault.detail // 2 % 2, code=9, reason="a stranger's failure")
-    failure = failed if gang or (key and world.key) else None
+    failure = failed if gang or (key and world.recorded) else None
     who = Who(role=pod.role, address=pod.address, uid="stranger", boot=f"stranger {len(world.pods)}")
     word = LeaderMessage(stage=Stage.OVER, verdict=said, boots=("another",))
     world.strangers[pod.address] = Status(who=who, key=key, gang=gang, lone=True, failure=failure, word=word)
@@ -76,22 +81,41 @@ def stranger(world: World, pod: Pod, fault: Fault) -> None:
 def delete(world: World, pod: Pod, fault: Fault) -> None:
     """A pod is deleted: told to stop, off the list at once, replaced."""
     _replaced(world, pod, fault)
-    if pod.launcher:
-        launcher = pod.launcher
-        world.after(0.0, launcher, launcher.stop)
+    _told(world, pod)
 
 
 def fail(world: World, pod: Pod, fault: Fault) -> None:
     """A child ends with an error."""
     if pod.launcher:
         launcher = pod.launcher
-        world.after(0.0, launcher, lambda: launcher.fail(Code.DATA if fault.detail % 8 == 7 else 1))
+        world.after(
+            0.0, launcher, lambda: launcher.fail(Code.DATA if fault.detail % 8 == 7 else 1, fault.detail // 8)
+        )
 
 
 def stick(world: World, pod: Pod, fault: Fault) -> None:  # noqa: ARG001  # the shape of all faults
     """The pserver of a pod is stopped."""
-    if pod.launcher and pod.launcher.children:
-        pod.launcher.children.stuck = True
+    if program := _program(pod, Role.PSERVER):
+        program.stuck = True
+
+
+def slow(world: World, pod: Pod, fault: Fault) -> None:  # noqa: ARG001  # the shape of all faults
+    """A trainer takes long for its next pass, and the others wait for it."""
+    if program := _program(pod, Role.TRAINER):
+        program.slow = fault.span
+
+
+def err(world: World, pod: Pod, fault: Fault) -> None:  # noqa: ARG001  # the shape of all faults
+    """A trainer waits where no other comes, for what nobody shares, or ends before the others do."""
+    if (program := _program(pod, Role.TRAINER)) and pod.launcher and pod.launcher.children:
+        asks = (Barrier(name="elsewhere"), Get(key="nothing", rank=0), Get(key="nothing"), None)
+        program.mistake = asks[fault.detail % 4]
+        program.leaves = program.mistake is None
+        pod.job.checks.mistaken.add(pod.launcher.children.generation.number)
+
+
+def _program(pod: Pod, role: Role) -> Program | None:
+    return pod.launcher.children.of(role) if pod.launcher and pod.launcher.children else None
 
 
 def freeze(world: World, pod: Pod, fault: Fault) -> None:
@@ -99,14 +123,14 @@ def freeze(world: World, pod: Pod, fault: Fault) -> None:
     if pod.frozen:
         return
     pod.frozen = True
-    world.after(fault.span, None, lambda: _wake(world, pod))
+    world.after(fault.span, None, lambda: _wake(pod))
 
 
-def _wake(world: World, pod: Pod) -> None:
+def _wake(pod: Pod) -> None:
     pod.frozen = False
     if pod.launcher:
         pod.launcher.look()
-    world.checks.alone()
+    pod.job.checks.alone()
     for act in pod.deferred:
         act()
     pod.deferred.clear()
@@ -144,7 +168,7 @@ def lost(world: World, pod: Pod, fault: Fault) -> None:
 
 def rack(world: World, pod: Pod, fault: Fault) -> None:
     """A whole rack is cut from the API but not from itself nor from the volume; all its pods are replaced."""
-    old = [each for each in world.present if not fault.detail // 3 % 2 or each is not pod]
+    old = [each for each in pod.job.present if not fault.detail // 3 % 2 or each is not pod]
     for each in old:
         world.blind.add(each)
         _replaced(world, each, fault)
@@ -163,15 +187,57 @@ def blind(world: World, pod: Pod, fault: Fault) -> None:
     world.after(fault.span, None, see)
 
 
+def flap(world: World, pod: Pod, fault: Fault) -> None:
+    """A pod does not see one of the others for a moment."""
+    seen = tuple(each for each in pod.job.present if each.slot != (fault.detail + 1) % world.size)
+    if launcher := pod.launcher:
+        world.after(0.0, launcher, lambda: launcher.discover(seen))
+        world.after(fault.span / 10, launcher, lambda: launcher.discover(tuple(pod.job.present)))
+
+
 def hang(world: World, pod: Pod, fault: Fault) -> None:  # noqa: ARG001  # the shape of all faults
     """The volume answers nobody for a while: no longer than a verdict is held back for it."""
     world.volume.hangs_until = max(world.volume.hangs_until, world.now + min(fault.span, 4.0))
 
 
-FAULTS: dict[str, Callable[[World, Pod, Fault], None]] = {
-    each.__name__: each
-    for each in (crash, vanish, stranger, delete, fail, stick, freeze, cut, alone, lost, rack, blind, hang)
-}
+def apply(world: World, pod: Pod, fault: Fault) -> None:
+    """The Job is applied again at once; the detail says what each pod of the old one hears of its deletion."""
+    world.quiet = max(world.quiet, world.now + 2 * CURED)
+    old, job = list(pod.job.present), pod.job
+    world.applied += 1
+    places = [f"10.0.{world.applied}.{5 + slot}" for slot in range(world.size)]
+    job.deleted = fault.detail % 4 < 3  # else the new one is in another namespace, on the same volume
+    for number, each in enumerate(old if job.deleted else ()):
+        world.drop(each)
+        way = (_told, _lost, _killed)[(fault.detail + number * (fault.detail // 4)) % 3]
+        way(world, each)
+        if way is _killed and fault.detail % 3 == 0:
+            places[each.slot] = each.address
+    world.after(fault.span / 4, None, partial(world.apply, places))
+
+
+def _told(world: World, pod: Pod) -> None:
+    if launcher := pod.launcher:
+        world.after(0.0, launcher, launcher.stop)
+        world.after(world.stop_grace + KUBELET, None, partial(world.gone_if_there, launcher))
+
+
+def _lost(world: World, pod: Pod) -> None:
+    """Its node is cut off from the API and the other nodes, and lives on for longer than any grace."""
+    world.blind.add(pod)
+    others = [other for other in world.pods if other is not pod]
+    _cut(world, [pair for other in others for pair in ((pod, other), (other, pod))], 2 * CURED)
+    world.after(2 * CURED - 0.1, None, partial(world.kill, pod))
+
+
+def _killed(world: World, pod: Pod) -> None:
+    pod.silent = True
+    world.kill(pod)
+
+
+_KINDS = (crash, vanish, stranger, delete, fail, stick, slow, err)
+_PLACES = (freeze, cut, alone, lost, rack, blind, flap, hang, apply)
+FAULTS: dict[str, Callable[[World, Pod, Fault], None]] = {each.__name__: each for each in (*_KINDS, *_PLACES)}
 
 
 def play(world: World, faults: Sequence[Fault]) -> World:
@@ -182,13 +248,14 @@ def play(world: World, faults: Sequence[Fault]) -> World:
         world.quiet = START + max(fault.at for fault in faults) + CURED
     world.run(world.quiet + PATIENCE)
     left = [pod.launcher for pod in world.pods if pod.launcher]
-    if left and (world.recorded or world.checks.first > world.quiet):
+    if left and all(job.checks.promised for job in world.jobs):
         raise Broken(f"stuck: {[(each.boot, each.member.status) for each in left]}")
     return world
 
 
 def _happen(world: World, fault: Fault) -> None:
-    pods = [pod for pod in world.present if pod.slot == fault.slot % world.size]
+    of_job = world.jobs[fault.detail % len(world.jobs)]
+    pods = [pod for pod in of_job.present if pod.slot == fault.slot % world.size]
     if pods:
         world.note(pods[-1].launcher, "FAULT", fault)
         FAULTS[fault.what](world, pods[-1], fault)

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
+from launcher.pod.gang.here.session import HereSession
 from launcher.pod.gang.protocol.follower import Orders
 from launcher.pod.gang.protocol.lease import reading_pace
 from launcher.pod.gang.protocol.member import NOBODY, Member, Order
 from launcher.pod.gang.protocol.messages import Failure, Status, Who
-from launcher.pod.gang.protocol.state import Recorded
 from launcher.pod.outcome import Outcome
+from launcher.pod.programs.policy import Cause
 from launcher.pod.settings.nouns import Role
+from tests.support.gang_world.checks import Checks
 from tests.support.gang_world.children import Children
 from tests.support.gang_world.peers import Peers
+from tests.support.gang_world.programs import Program
 from tests.support.gang_world.volume import Records
 
 if TYPE_CHECKING:
-    from tests.support.gang_world.world import Pod, World
+    from tests.support.gang_world.pods import Pod
+    from tests.support.gang_world.world import World
 
-LINGER = 10.0  # for which a leader stays after the verdict, so that all have read it
+LEADER_LINGERS = 10.0  # so that all have read the verdict
+LINGER = 0.5
 
 
 @dataclass(eq=False)
@@ -36,11 +41,17 @@ class Launcher:
     rank: int | None = None
     staging: object = None
     children: Children | None = None
+    begun: list[Children] = field(default_factory=list)  # those of today, and those that are over
+    session: HereSession[int] = field(default_factory=HereSession)
     reading: bool = False
+    asked: bool = False  # to read again, while reading
     verdict: Outcome | None = None
     told: bool = False
     grace_ends: float = 0.0
-    woken: float = math.inf
+    leaves: float = 0.0  # at the latest, once it is over for this one
+    closing: bool = False
+    woken: float | None = None
+    nudged: bool = False
     peers: Peers = field(init=False)
     member: Member = field(init=False)
     records: Records = field(init=False)
@@ -48,40 +59,69 @@ class Launcher:
     def __post_init__(self) -> None:
         world, pod = self.world, self.pod
         self.who = Who(role=pod.role, address=pod.address, uid=pod.uid, boot=self.boot)
-        status = Status(who=self.who, key=world.key, lone=pod.lone)
+        status = Status(who=self.who, key=pod.job.key, lone=pod.lone)
         self.member = Member(status=status, rules=world.rules)
-        self.records = Records(volume=world.volume if world.recorded else None)
+        volume = world.volume if world.recorded else None
+        self.records = Records(key=pod.job.key, volume=volume, clock=lambda: world.now)
         self.peers = Peers(launcher=self)
 
+    @property
+    def checks(self) -> Checks:
+        return self.pod.job.checks
+
     def begin(self) -> None:
-        """Read the record first: nothing is decided before that."""
+        """Read the record, and go on doing so."""
         self.read()
         self._tick()
 
     def _tick(self) -> None:
         self.after(reading_pace(self.world.rules.limits), self._tick)
-        if not self.member.engaged or self.member.status.word:
+        member = self.member
+        if member.counter is not None or not (self.verdict or (member.engaged and not member.leads)):
             self.read()
+            self.nudge()
 
     def after(self, delay: float, act: Callable[[], object]) -> None:
         self.world.after(delay, self, act)
 
+    def nudge(self) -> None:
+        """Look soon; many nudges are one look."""
+        if not self.nudged:
+            self.nudged = True
+            self.after(0.0, self._nudged)
+
+    def _nudged(self) -> None:
+        self.nudged = False
+        self.look()
+
+    def wake_at(self, until: float | None) -> None:
+        """Look again at a time, if not before."""
+        if until is not None and until != self.woken:
+            self.after(max(0.0, until - self.world.now) + 0.001, partial(self._wake, until))
+        self.woken = until
+
+    def _wake(self, until: float) -> None:
+        if self.woken == until:  # else another time was said since
+            self.woken = None
+            self.look()
+
     def read(self) -> None:
         """Have the record read, and what is wished of it done."""
-        if not self.reading:
-            self.reading = True
-            self.records.begin()
-            self.after(self.world.volume_time(), self._read)
+        self.asked = True
+        if not self.reading and self.records.volume:
+            self.asked, self.reading = False, True
+            self.after(self.world.volume_time(), partial(self._read, self.records.round()))
 
-    def _read(self) -> None:
-        facts = self.records.perform(self.world.now)
-        self.after(self.world.short(), lambda: self._learn(facts))
-
-    def _learn(self, facts: Recorded) -> None:
-        self.reading = False
-        if self.records.learn(facts):
-            self.read()
-        self.look()
+    def _read(self, steps: Iterator[None]) -> None:
+        before, going_on = self.records.facts, next(steps, steps) is None
+        if going_on:
+            self.after(self.world.volume_time(), partial(self._read, steps))
+        else:
+            self.reading = False
+            if self.asked:
+                self.read()
+        if self.records.facts != before:
+            self.nudge()
 
     def discover(self, pods: tuple[Pod, ...]) -> None:
         """Take which pods there are."""
@@ -94,35 +134,61 @@ class Launcher:
         self.look()
 
     def look(self) -> None:
-        """Have the member look, and act on its orders."""
-        if not self.alive or not self.records.known or self.verdict:
+        """Look, while children run and otherwise."""
+        if not self.alive or self.closing:
             return
-        if not self.told:
-            self._meet()
-        orders = self.member.look(self.world.now, self.peers.heard, self.records.facts)
-        self.world.checks.looked(self)
-        if self.records.wish(self.member.lead.asked, self.member.lead.sealing):
+        if self.children:
+            self.children.turn()
+        elif self.told or self.verdict:
+            self._leave()
+        else:
+            self._look_idle()
+
+    def _look_idle(self) -> None:
+        self._meet()
+        orders = self.decide()
+        if self.verdict:
+            self._leave()
+            return
+        if orders.ready:
+            self._begin()
+        else:
+            self._survey()
+        self.wake_at(orders.until)
+
+    def decide(self) -> Orders:
+        """Have the member look, tell what follows, and return its orders, as `GangNode` does."""
+        member, records = self.member, self.records
+        member.mark(self.session.marks, 0, 0)
+        orders = member.look(self.world.now, self.peers.heard, records.facts)
+        self.checks.looked(self)
+        before = records.facts
+        wished = member.leads and records.wish(member.lead.asked, member.lead.sealing)
+        if records.keep(member.counter, member.rested) or wished:
             self.read()
-        self._act(orders)
-        self._publish()
-        self.peers.watch(self.member.watched)
-        if orders.until is not None and orders.until != self.woken:
-            self.woken = orders.until
-            self.after(max(0.0, orders.until - self.world.now) + 0.001, self._wake)
+        if records.facts != before:
+            self.nudge()
+        self._hear()
+        if orders.verdict and not self.verdict:
+            self.verdict = orders.verdict
+            self.checks.decided(self, orders.verdict)
+        if self.peers.publish(member.status) and member.status.word:
+            self.nudge()  # a leader's own news may be what it waits for
+        self.peers.watch(member.watched)
+        return orders
 
-    def _wake(self) -> None:
-        self.woken = math.inf
-        self.look()
-
-    def _publish(self) -> None:
-        if self.peers.publish(self.member.status) and self.member.status.word:
-            self.after(0.0, self.look)  # a leader's own news may be what it waits for
+    def _hear(self) -> None:
+        word = self.member.word
+        answers = self.session.hear(word) if word else {}
+        if answers and self.children:
+            self.children.answer(answers)
+            self.nudge()
 
     def _meet(self) -> None:
         if self.member.engaged:
             return
         if self.seen != self.member.order:
-            self.member.meet(self.seen, self.who, rank=self.rank, key=self.world.key)
+            self.member.meet(self.seen, self.who, rank=self.rank, key=self.pod.job.key)
             self.staging = None
         if self.seen.digest and not self.member.status.staged and self.staging is None:
             self.staging = token = object()
@@ -131,76 +197,85 @@ class Launcher:
     def _staged(self, token: object) -> None:
         if self.staging is token:
             self.staging = None
+            self.member.furnished()
+            self.look()
+
+    def _survey(self) -> None:
+        """Look at the complete passes, once nobody writes any."""
+        status = self.member.status
+        if status.staged and not status.surveyed and self.staging is None and self.member.calm:
+            self.staging = token = object()
+            self.after(self.world.volume_time(), lambda: self._surveyed(token))
+
+    def _surveyed(self, token: object) -> None:
+        if self.staging is token:
+            self.staging = None
+            if self.member.leads and self.records.volume:
+                self.world.volume.make_way(self.pod.job.key)
             self.member.staged(self.world.passes_seen())
             self.look()
 
-    def _act(self, orders: Orders) -> None:
-        if orders.verdict:
-            self.verdict = orders.verdict
-            self.world.checks.decided(self, orders.verdict)
-            self.end()
-        elif orders.end:
-            self.end(kill=orders.kill)
-        elif orders.ready and orders.run and not self.told:
-            if self.children is None:
-                self.children = Children(launcher=self, generation=self.member.taking_part)
-            if not self.children.ending:
-                self.children.run(orders.run)
-            if orders.check and not self.children.ending:
-                self.children.check()
+    def _begin(self) -> None:
+        self.staging = None
+        self.children = Children(launcher=self, generation=self.member.taking_part)
+        self.begun.append(self.children)
+        if self.pod.role is not Role.PSERVER:
+            generation = self.member.taking_part
+            trainers = sum(who.role is not Role.PSERVER for who in generation.members)
+            rank = self.children.rank
+            self.session = HereSession(number=generation.number, rank=rank, trainers=trainers, over="")
+        self.after(self.world.short(), self.look)
 
-    def end(self, *, kill: bool = False) -> None:
-        """End the children, at once or with what they need of their grace."""
-        children = self.children
-        if kill or children is None or not children.left:
-            self._ended(children)
-        elif not children.ending:
-            children.ending = True
-            self.after(self.world.ending_time(told=self.told), lambda: self._ended(children))
-
-    def _ended(self, children: Children | None) -> None:
-        if self.children is not children:
-            return
-        self.children, self.staging = None, None
+    def settle(self, cause: Cause) -> None:
+        """Go on once nothing of the children is left."""
+        self.children = None
         self.member.rest()
-        if self.verdict:
-            self._publish()
-            last = LINGER if self.member.status.word else self.world.short()
-            self.after(last, lambda: self.world.gone(self))
-        elif self.told:
-            self._leave()
-        else:
-            self.after(0.0, self.look)
+        self.session.end(cause.outcome.reason)
+        self.nudge()
 
     def _leave(self) -> None:
         """Go, once nobody whom this launcher led hangs on its answers any more."""
-        self.look()
-        if self.member.answers_for(self.records.facts) and self.world.now < self.grace_ends:
-            self.after(0.1, self._leave)
+        now = self.world.now
+        lingers = max(LEADER_LINGERS, self.world.stop_grace)
+        self.leaves = self.leaves or (now + lingers if self.verdict else self.grace_ends)
+        self.decide()
+        member = self.member
+        needed = member.leads and member.waited_for(now) if self.verdict else member.answers_for(self.records.facts)
+        if needed and now < self.leaves:
+            self.wake_at(self.leaves)
         else:
-            self.world.gone(self)
+            self.closing = True
+            self.after(LINGER, partial(self.world.gone, self))
 
-    def fail(self, code: int) -> None:
+    def fail(self, code: int, choice: int) -> None:
         """Have a child fail, or the staging."""
         if self.verdict or self.told:
             return
-        if self.children and not self.children.ending:
-            number = self.member.status.ready
-            self.member.fail(Failure(generation=number, code=code, reason=f"a child ended with {code}"))
-            self.look()
-            self.end(kill=True)
+        living = [each for each in self.children.programs.values() if each.alive] if self.children else []
+        if self.children and living:
+            victim: Program = living[choice % len(living)]
+            self.children.exits(victim, code)
         elif self.staging:
             self.member.fail(Failure(generation=0, code=code, reason="its data is bad"))
             self.look()
 
     def stop(self) -> None:
         """Be told to stop."""
-        if not (self.verdict or self.told):
-            self.told = True
-            self.grace_ends = self.world.now + self.world.stop_grace
-            self.world.checks.stopped.add(max(self.world.checks.generations, default=0))
-            if number := self.member.status.ready:
-                self.after(self.world.volume_time(), lambda: self.world.volume.stopped.add(number))
-            self.member.stop()
+        if self.closing or self.verdict:
+            return
+        if self.children:
+            self.children.told()
+        else:
+            self.note_stop(first=True)
             self.look()
-            self.end()
+
+    def note_stop(self, *, first: bool) -> None:
+        """Say that this launcher was told to stop; those whom it led count on it for as long as its grace lasts."""
+        if not self.told:
+            self.told, self.grace_ends = True, self.world.now + self.world.stop_grace
+            self.checks.stopped.add(max(self.checks.generations, default=0))
+        number = self.member.status.ready
+        if first and number and not self.member.status.stopping:
+            stopped = self.world.volume.of(self.pod.job.key).stopped
+            self.after(self.world.volume_time(), lambda: stopped.add(number))
+        self.member.stop(first=first)

@@ -51,20 +51,25 @@ class Peers:
         """Drop a question, also because its connection broke, and ask again."""
         if self.polls.get(poll.address) is poll:
             del self.polls[poll.address]
-            self.launcher.look()
+            self.watch(self.launcher.member.watched & {poll.address})
 
     def hear(self, poll: Poll, status: Status) -> None:
         """Take an answer, unless it comes too late."""
         if self.polls.get(poll.address) is poll:
-            self.heard[poll.address] = replace(self.of(poll.address), status=status, sent=poll.sent, refused=False)
+            former = self.of(poll.address)
+            self.heard[poll.address] = replace(former, status=status, sent=poll.sent, refused=False)
             self.give_up(poll)
+            if former.refused or former.status != status:
+                self.launcher.nudge()
 
     def refused(self, poll: Poll) -> None:
         """Nobody listens there: ask again after a while."""
         if self.polls.get(poll.address) is poll:
-            self.heard[poll.address] = replace(self.of(poll.address), refused=True)
+            former = self.of(poll.address)
+            self.heard[poll.address] = replace(former, refused=True)
             self.launcher.after(AGAIN, lambda: self.give_up(poll))
-            self.launcher.look()
+            if not former.refused:
+                self.launcher.nudge()
 
     def asked(self, poll: Poll) -> None:
         """Answer with what is news to the peer, at the latest after a while."""

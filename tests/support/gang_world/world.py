@@ -4,36 +4,20 @@ from __future__ import annotations
 
 import heapq
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from launcher.pod.gang.protocol.messages import Status
+from launcher.pod.gang.protocol.messages import Generation, Status
 from launcher.pod.gang.protocol.state import Limits, Rules
 from launcher.pod.settings.nouns import Role
-from tests.support.gang_world.checks import Checks
 from tests.support.gang_world.launcher import Launcher
 from tests.support.gang_world.peers import Poll
+from tests.support.gang_world.pods import Job, Pod
 from tests.support.gang_world.volume import Volume
 
 START = 1000.0  # clocks do not begin at 0
 Act = Callable[[], object]
-
-
-@dataclass(eq=False)
-class Pod:
-    """A pod: an address, and at most one launcher process in it."""
-
-    slot: int
-    uid: str
-    address: str
-    role: Role
-    lone: bool
-    launcher: Launcher | None = None
-    boots: int = 0
-    frozen: bool = False
-    silent: bool = False  # nobody answers at its address any more, not even with a refusal
-    deferred: list[Act] = field(default_factory=list)
 
 
 @dataclass(eq=False)
@@ -47,28 +31,28 @@ class World:
     separated: bool = False
     stubborn: bool = False  # children may need all of their grace
     eager: bool = False  # the API tells at once, else when it likes
+    talks: bool = False  # trainers meet after each pass
     grace: float = 2.5  # which is kept shorter than what `lost` is longer than `lease`
-    stop_grace: float = 20.0  # of a pod that was told to stop; the end of the lease stands above it
+    stop_grace: float = 28.0  # of a pod that was told to stop; the end of the lease stands above it
     now: float = START
     quiet: float = START  # from then on nothing goes wrong any more
     events: list[tuple[float, int, Act]] = field(default_factory=list)
+    applied: int = 0  # how often the Job was applied again
     pods: list[Pod] = field(default_factory=list)
-    present: list[Pod] = field(default_factory=list)  # by the API, not being deleted
+    jobs: list[Job] = field(default_factory=list)  # one a run of the name, the newest last
     cuts: list[tuple[Pod, Pod]] = field(default_factory=list)  # asker, asked
     blind: set[Pod] = field(default_factory=set)  # cut from the API
     strangers: dict[str, Status] = field(default_factory=dict)  # what others say at addresses that pods have left
-    volume: Volume = field(default_factory=Volume)
+    volume: Volume = field(init=False)
     story: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)  # noqa: S311  # nothing is secret here
         limits = Limits(lost=15.0, lease=10.0, wait=3.0, gather=200.0, regather=200.0)
         self.rules = Rules(limits=limits, restarts=self.restarts, grace=self.grace)
-        self.checks = Checks(world=self)
-        self.key = "job" if self.recorded else ""
+        self.volume = Volume(peer_timeout=limits.lost)
         self.count = 0
-        for slot in range(self.size):
-            self.add(slot, f"10.0.0.{5 + slot}", delay=self.some(0.0, 0.5))
+        self.apply([f"10.0.0.{5 + slot}" for slot in range(self.size)])
 
     # Time and chance.
 
@@ -92,10 +76,6 @@ class World:
     def short(self) -> float:
         return 0.002 if self.random.random() < 0.95 else self.some(0.0, 0.5)
 
-    def ending_time(self, *, told: bool) -> float:
-        longest = self.stop_grace if told else self.grace
-        return longest if self.stubborn and self.random.random() < 0.5 else 0.05
-
     def passes_seen(self) -> tuple[int, ...]:
         seen = sorted(self.volume.passes)
         return tuple(seen[:-1] if seen and self.random.random() < 0.2 else seen)
@@ -104,24 +84,48 @@ class World:
         who = f"{launcher.pod.slot}/{launcher.boot}" if launcher else "-"
         self.story.append(f"{self.age:8.3f} {who:10} {' '.join(map(str, words))}")
 
-    # Pods.
+    # Jobs and pods.
 
-    def add(self, slot: int, address: str, delay: float) -> Pod:
-        """Make a pod in a slot of the Job, in the place of the one that was there."""
+    def running(self) -> Iterator[tuple[Pod, Generation]]:
+        """Return where programs live, and of which generations they are."""
+        for pod in self.pods:
+            for children in pod.launcher.begun if pod.launcher else ():
+                if children.running:
+                    yield pod, children.generation
+
+    def succeeded(self, key: str) -> bool:
+        """Return whether a run has a verdict of success, before which all its trainers were done."""
+        verdict = self.volume.of(key).verdict
+        return verdict is not None and not verdict.code
+
+    @property
+    def job(self) -> Job:
+        return self.jobs[-1]
+
+    def apply(self, addresses: Sequence[str]) -> None:
+        """Begin a run of the name, with a pod at each address."""
+        self.jobs.append(Job(world=self, key=f"job{len(self.jobs)}" if self.recorded else ""))
+        for slot, address in enumerate(addresses):
+            self.add(self.job, slot, address, delay=self.some(0.0, 0.5))
+
+    def add(self, job: Job, slot: int, address: str, delay: float) -> Pod:
+        """Make a pod in a slot of a Job, in the place of the one that was there."""
         role = Role.NODE if not self.separated else Role.TRAINER if slot else Role.PSERVER
-        pod = Pod(slot=slot, uid=f"uid{len(self.pods)}", address=address, role=role, lone=slot != 1)
+        pod = Pod(job=job, slot=slot, uid=f"uid{len(self.pods)}", address=address, role=role, lone=slot != 1)
         self.pods.append(pod)
         self.after(delay, None, lambda: self._join(pod))
         return pod
 
     def _join(self, pod: Pod) -> None:
+        if pod.job.deleted:
+            return
         for other in self.pods:
             if other is not pod and other.address == pod.address:
                 other.silent = True
         self.strangers.pop(pod.address, None)
-        self.present.append(pod)
+        pod.job.present.append(pod)
         self.boot(pod)
-        self.changed()
+        self.changed(pod.job)
 
     def boot(self, pod: Pod) -> None:
         """Start a launcher in a pod."""
@@ -131,18 +135,19 @@ class World:
         pod.launcher.begin()
         self.tell(pod.launcher)
 
-    def changed(self) -> None:
+    def changed(self, job: Job) -> None:
         """Let every launcher know which pods there are; news may overtake each other, the last truth comes last."""
-        for pod in self.present:
+        for pod in job.present:
             if pod.launcher:
                 self.tell(pod.launcher)
 
     def tell(self, launcher: Launcher) -> None:
-        now = tuple(self.present)
+        present = launcher.pod.job.present
+        now = tuple(present)
         slow = 0.05 if self.eager else 1.0
         for delay in (self.some(0.01, 2.0), self.some(2.0, 4.0)):
             self.after(delay * slow, launcher, lambda: self._told(launcher, now))
-        self.after(6.0 * slow, launcher, lambda: self._told(launcher, tuple(self.present)))
+        self.after(6.0 * slow, launcher, lambda: self._told(launcher, tuple(present)))
 
     def _told(self, launcher: Launcher, pods: tuple[Pod, ...]) -> None:
         if launcher.pod not in self.blind:
@@ -150,14 +155,18 @@ class World:
 
     def drop(self, pod: Pod) -> None:
         """Take a pod off the API's list."""
-        if pod in self.present:
-            self.present.remove(pod)
-            self.changed()
+        if pod in pod.job.present:
+            pod.job.present.remove(pod)
+            self.changed(pod.job)
 
     def kill(self, pod: Pod) -> None:
         """Kill what is in a pod, frozen or not."""
         if pod.launcher:
             self.gone(pod.launcher)
+
+    def gone_if_there(self, launcher: Launcher) -> None:
+        if launcher.alive:
+            self.gone(launcher)
 
     def gone(self, launcher: Launcher) -> None:
         """End a launcher's process, with its children: the kernel sees to that."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 import pytest
@@ -31,15 +32,32 @@ WHAT = sorted(FAULTS)
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
 def test_an_undisturbed_gang_starts_once_and_is_done(size: int, recorded: bool, separated: bool) -> None:
     world = play(World(size=size, recorded=recorded, separated=separated and size > 1), [])
-    assert [verdict.code for verdict in world.checks.verdicts] == [0] * size
-    assert list(world.checks.generations) == [1]
-    assert world.checks.first < START + 25
+    assert [verdict.code for verdict in world.job.checks.verdicts] == [0] * size
+    assert list(world.job.checks.generations) == [1]
+    assert world.job.checks.first < START + 25
 
 
-def steps(size: int) -> list[float]:
+MISTAKES = [
+    (0, r"trainer 0 waits at 'pass-\d', and trainer 1 waits at 'elsewhere'"),
+    (1, r"trainer 0 waits at 'pass-\d', and trainer 1 waits for 'nothing' of trainer 0"),
+    (2, r"trainer 0 waits at 'pass-\d', and trainer 1 waits for 'nothing' of any trainer"),
+    (3, r"trainer 0 waits at 'pass-\d', and trainer 1 is done"),
+]
+
+
+@pytest.mark.parametrize(("detail", "why"), MISTAKES)
+def test_what_can_never_be_waited_for_ends_the_generation_with_its_sentence(detail: int, why: str) -> None:
+    mistake = Fault(at=4.0, what="err", slot=1, detail=detail)
+    checks = play(World(size=2, eager=True, talks=True), [mistake]).job.checks
+    assert re.fullmatch(why, checks.generations[2].cause)
+    assert [verdict.code for verdict in checks.verdicts] == [0, 0]
+
+
+def steps(size: int, apart: float = 0.1) -> list[float]:
     """Return the moments in the life of an undisturbed gang at which something happens."""
     world = play(World(size=size), [])
-    return sorted({round(float(line.split()[0]), 2) for line in world.story})
+    moments = sorted({round(float(line.split()[0]), 2) for line in world.story})
+    return [at for before, at in itertools.pairwise([-1.0, *moments]) if at - before > apart]
 
 
 def singles(size: int) -> Iterator[list[Fault]]:
@@ -72,10 +90,11 @@ def sweep(histories: Iterable[Sequence[Fault]], size: int, seed: int = 0) -> set
             stubborn=number % 2 == 0,
             separated=number % 5 == 0,
             eager=number % 3 > 0,
+            talks=number % 4 == 0,
             restarts=(6, 1, 6, 0, 2)[number % 5],
         )
         try:
-            seen |= play(world, faults).checks.stages
+            seen.update(*(job.checks.stages for job in play(world, faults).jobs))
         except Broken as broken:
             pytest.fail(f"{broken}\n{faults}\n" + "\n".join(world.story))
     return seen
@@ -93,7 +112,7 @@ def test_any_two_faults_are_survived(turn: int) -> None:
 
 def asleep_and_overtaken() -> Iterator[list[Fault]]:
     """Return how a gang sleeps, is replaced as a whole, and the new one fails early or late, or not at all."""
-    life = steps(2)
+    life = steps(2, apart=0.0)
     for first, second in itertools.product(life, (0.2, 0.5, 0.8, 1.1, 1.3, 1.5, 2.0, 4.0)):
         yield [
             Fault(at=first, what="freeze", slot=1, span=14.0),
@@ -104,7 +123,7 @@ def asleep_and_overtaken() -> Iterator[list[Fault]]:
 
 def stuck_at_the_end() -> list[list[Fault]]:
     """Return how a pserver is stopped, which nobody notices before every trainer is done."""
-    return [[Fault(at=at, what="stick", slot=1)] for at in steps(2)[-8:-4]]
+    return [[Fault(at=at, what="stick", slot=1)] for at in (4.0, 5.0, 6.0, 7.0)]
 
 
 def test_every_transition_happens() -> None:
@@ -129,6 +148,7 @@ WORLDS = st.fixed_dictionaries(
         "separated": st.booleans(),
         "stubborn": st.booleans(),
         "eager": st.booleans(),
+        "talks": st.booleans(),
     }
 )
 

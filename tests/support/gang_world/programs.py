@@ -1,0 +1,51 @@
+"""The programs of a simulated pod: what the kernel knows of each, and a trainer that talks to its launcher."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from launcher.pod.gang.here.requests import Ask, Barrier, Get, Share
+from launcher.pod.settings.nouns import Role
+
+if TYPE_CHECKING:
+    from tests.support.gang_world.children import Children
+
+PASSES = 6
+Script = Iterator[float | Ask]  # seconds of work, and what it asks its launcher for
+
+
+@dataclass(eq=False)
+class Program:
+    """One program: whether it lives, and what it does."""
+
+    role: Role
+    pid: int
+    deaf: bool  # to TERM: it goes on
+    alive: bool = True
+    stuck: bool = False  # stopped, which nobody notices but who looks
+    slow: float = 0.0  # so much longer its next pass takes
+    asked: Ask | None = None
+    mistake: Ask | None = None  # what it asks for after its next pass, though nobody else comes there
+    leaves: bool = False  # after its next pass, as if it were done
+    script: Script = field(default_factory=lambda: iter(()))
+
+
+def training(program: Program, children: Children) -> Script:
+    """Train the passes that are left, meeting the other trainers after each where they talk; the last rank saves."""
+    world, generation, rank = children.launcher.world, children.generation, children.rank
+    if world.talks:
+        yield Share(key="start", text="0") if rank == 0 else Get(key="start", rank=0)
+    for number in range(0 if generation.resume is None else generation.resume + 1, PASSES):
+        yield world.some(0.8, 1.2) + program.slow
+        program.slow = 0.0
+        if program.leaves:
+            return
+        if program.mistake:
+            mistake, program.mistake = program.mistake, None
+            yield mistake
+        if children.launcher.boot == generation.members[-1].boot:
+            world.volume.passes.add(number)
+        if world.talks:
+            yield Barrier(name=f"pass-{number}")
