@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
@@ -68,6 +69,17 @@ def test_a_launcher_lost_after_the_verdict_changes_nothing(tmp_path: Path) -> No
         assert g.codes()[:2] == [7, 7]
         note("a launcher is lost after the verdict", "the others end with 7", g.last_end() - at)
         assert g.launcher(0).message() == g.launcher(1).message() != ""
+
+
+def test_a_leader_answers_with_its_verdict_for_as_long_as_the_others_programs_have_grace(tmp_path: Path) -> None:
+    """Its answers are their lease, which is shorter than what is left of their grace."""
+    deaf = Fault("start", "deaf", rank=1, role="pserver")
+    with gang(2, tmp_path, faults=[deaf], env={"LAUNCHER_PEER_TIMEOUT": "3", "LAUNCHER_GRACE": "14"}) as g:
+        assert g.codes() == [0, 0]
+        (verdict,) = g.launcher(1).events("verdict")
+        (ended,) = (each for each in g.launcher(1).events("child_exited") if each["child"].startswith("pserver"))
+        times = (datetime.fromisoformat(each["timestamp"]) for each in (ended, verdict))
+        assert next(times) - next(times) >= timedelta(seconds=13.9)
 
 
 def test_a_leader_killed_between_the_verdict_and_its_end_leaves_success_to_the_others(tmp_path: Path) -> None:
