@@ -27,7 +27,7 @@ from tests.support.gang_world.views import (
     who,
 )
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[5]
 LEASE = ROOT / "launcher/pod/gang/protocol/lease.py"
 OTHERS = sorted(path for path in ROOT.glob("launcher/**/*.py") if path != LEASE)
 
