@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,10 +12,10 @@ from typing import Any
 
 from tests.cluster.cluster import Cluster
 from tests.cluster.kubectl import Kubectl
-from tests.cluster.training import log_of, manifest, pods
+from tests.cluster.training import await_state, ended, log_of, manifest, pods, uid
 from tests.cluster.volumes import JOB, Training, training_in
 from tests.support import articles, histories
-from tests.support.histories import Word
+from tests.support.histories import Life, Word
 from tests.support.lives import WITNESS
 from tests.support.waiting import wait_until
 
@@ -29,6 +29,17 @@ import os, time
 def before_pass(number):
     while number == {HELD_AT} and os.path.exists("/home/jobpath/{JOB}/hold"):
         time.sleep(0.05)
+"""
+# Told to end, each saves until the test has seen what it wants to see.
+SAVING = f"""{HELD}
+import signal, sys
+
+def save(*_):
+    while os.path.exists("/home/jobpath/{JOB}/save"):
+        time.sleep(0.05)
+    sys.exit(143)
+
+signal.signal(signal.SIGTERM, save)
 """
 CODE = 9
 FAILING = f"""
@@ -50,6 +61,15 @@ def before_pass(number):
         sitecustomize.WITNESS.code = 9
         sitecustomize.WITNESS.end()
 """
+HOST = "kubernetes.io/hostname"
+OF_JOB = {"labelSelector": {"matchLabels": {"job-name": JOB}}, "topologyKey": HOST}
+APART = {
+    "affinity": {
+        "podAntiAffinity": {
+            "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "podAffinityTerm": OF_JOB}]
+        }
+    }
+}
 UID_LABEL = "batch.kubernetes.io/controller-uid"
 # What each program needs to note that it runs; it is nothing to the launcher.
 NOTING = f"""\
@@ -76,15 +96,16 @@ def before_pass(number):
 def gang_in(cluster: Cluster, directory: Path, config: str = HELD) -> Iterator[Training]:
     """Make a namespace with a volume, where training does what a configuration adds."""
     with training_in(cluster, directory) as training:
-        (training.volume.job / "hold").touch()
+        for name in ("hold", "save"):
+            (training.volume.job / name).touch()
         shutil.copytree(WITNESS, training.volume.path / WITNESS.name)
         with (training.volume.job / "recommendation" / "trainer_config.py").open("a") as file:
             file.write(config)
         yield training
 
 
-def begin(training: Training, *, restarts: int = 3, memory: str = MEMORY) -> None:
-    """Apply the careful Job, small, and such that a lost node's pods are replaced soon."""
+def begin(training: Training, *, restarts: int = 3, memory: str = MEMORY, where: Mapping[str, Any] = APART) -> None:
+    """Apply the careful Job, small, on nodes of its own, and such that a lost node's pods are replaced soon."""
     kubectl = training.kubectl
     text = manifest("distributed-careful", cpu="50m", memory=memory, tolerationSeconds="5")
     grace, apart = "        - name: LAUNCHER_GRACE\n", "      enableServiceLinks: false\n"
@@ -93,10 +114,8 @@ def begin(training: Training, *, restarts: int = 3, memory: str = MEMORY) -> Non
     text = text.replace(
         grace, f'        - name: LAUNCHER_MAX_RESTARTS\n          value: "{restarts}"\n{NOTING}{grace}'
     )
-    term = {"labelSelector": {"matchLabels": {"job-name": JOB}}, "topologyKey": "kubernetes.io/hostname"}
-    weighed = {"weight": 100, "podAffinityTerm": term}
-    affinity = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [weighed]}}
-    text = text.replace(apart, f"{apart}      affinity: {json.dumps(affinity)}\n")
+    placed = "".join(f"      {name}: {json.dumps(value)}\n" for name, value in where.items())
+    text = text.replace(apart, f"{apart}{placed}")
     kubectl.apply(manifest("rbac", namespace=kubectl.namespace), text)
 
 
@@ -106,16 +125,20 @@ def hold(training: Training) -> None:
     assert not found, "\n".join(found)
 
 
+def lives(training: Training) -> tuple[Life, ...]:
+    """Return what the programs noted of themselves."""
+    path = training.volume.path / "history"
+    assert path.exists(), "no program noted anything"
+    return histories.lives(path.read_text())
+
+
 def wrong(training: Training) -> tuple[str, ...]:
     """Return what must not be, by what the programs noted, and by the logs of those pods that there are."""
     told = [(pod, event) for pod in pods(training.kubectl) for event in ended_with(training.kubectl, pod)]
     words = [
         Word(run=pod["metadata"]["labels"][UID_LABEL], who=name_of(pod), code=event["code"]) for pod, event in told
     ]
-    path = training.volume.path / "history"
-    assert path.exists(), "no program noted anything"
-    lives = histories.lives(path.read_text())
-    return histories.wrong(lives, words)
+    return histories.wrong(lives(training), words)
 
 
 def ended_with(kubectl: Kubectl, pod: Json) -> list[Json]:
@@ -123,6 +146,16 @@ def ended_with(kubectl: Kubectl, pod: Json) -> list[Json]:
     if pod["status"]["phase"] not in ("Succeeded", "Failed"):
         return []
     return [each for each in articles.events(log_of(kubectl, pod)) if histories.is_a_word(each)][-1:]
+
+
+def trained_to_the_end(training: Training) -> list[Json]:
+    """Hold that the Job completes, in pods that all end with 0; return those."""
+    await_state(training.kubectl, "Complete")
+    own = f"{UID_LABEL}={uid(training.kubectl)}"
+    found = [pod for pod in pods(training.kubectl, own) if pod["status"]["phase"] == "Succeeded"]
+    assert [ended(pod)["exitCode"] for pod in found] == [0, 0, 0]
+    assert passed(training, 9)
+    return found
 
 
 def let_go(training: Training) -> None:

@@ -12,9 +12,9 @@ import pytest
 
 from tests.cluster import gangs as ours
 from tests.cluster.cluster import Cluster
-from tests.cluster.gangs import CODE, FAILING, HELD, HELD_AT, PLANTED, STARVING, Json, gang_in, name_of
+from tests.cluster.gangs import CODE, FAILING, HELD, HELD_AT, PLANTED, SAVING, STARVING, Json, gang_in, name_of
 from tests.cluster.kubectl import KubectlFailed
-from tests.cluster.training import await_state, ended, log_of, pods, told, uid
+from tests.cluster.training import await_state, ended, log_of, pods, reasons, told, uid
 from tests.cluster.volumes import JOB, Training
 from tests.support import articles
 from tests.support.waiting import wait_until
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("images")
 CONFIGS = {
     "follower": HELD,
     "leader": HELD,
-    "again": HELD,
+    "again": SAVING,
     "failing": FAILING,
     "starving": STARVING,
 }
@@ -52,16 +52,6 @@ def training(gangs: dict[str, Training], request: pytest.FixtureRequest) -> Iter
     """The gang of one fault; what its programs note is held."""
     yield gangs[request.param]
     ours.hold(gangs[request.param])
-
-
-def trained_to_the_end(training: Training) -> list[Json]:
-    """Hold that the Job completes, in pods that all end with 0; return those."""
-    await_state(training.kubectl, "Complete")
-    own = f"batch.kubernetes.io/controller-uid={uid(training.kubectl)}"
-    found = [pod for pod in pods(training.kubectl, own) if pod["status"]["phase"] == "Succeeded"]
-    assert [ended(pod)["exitCode"] for pod in found] == [0, 0, 0]
-    assert ours.passed(training, 9)
-    return found
 
 
 @pytest.mark.parametrize("training", ["again"], indirect=True)
@@ -105,7 +95,7 @@ def test_a_pod_deleted_while_training_is_replaced_and_all_go_on_from_the_last_pa
     assert {name_of(pod) for pod in before} < {name_of(pod) for pod in after}
     assert name_of(victim) not in {name_of(pod) for pod in after}
     ours.let_go(training)
-    for pod in trained_to_the_end(training):
+    for pod in ours.trained_to_the_end(training):
         assert f"--start_pass={HELD_AT}" in articles.started(log_of(kubectl, pod))["trainer"]
     made = ours.story(training, "generation_made")
     assert [(each["generation"], each["resume"], each["restarts"]) for each in made] == [
@@ -150,17 +140,19 @@ def test_a_job_applied_again_goes_on_from_the_last_pass_and_begins_afresh_after_
     training: Training,
 ) -> None:
     kubectl, output = training.kubectl, training.volume.output
-    ours.await_training(training)
+    old = ours.await_training(training)
     keys = [uid(kubectl)]
     applied_again(training)
     keys.append(uid(kubectl))
+    wait_until(lambda: names_them(training, old), timeout=60, every=0.5)
+    (training.volume.job / "save").unlink()
     ours.let_go(training)
-    for pod in trained_to_the_end(training):
+    for pod in ours.trained_to_the_end(training):
         assert f"--start_pass={HELD_AT}" in articles.started(log_of(kubectl, pod))["trainer"]
     assert [(output / ".launcher" / key / "verdict.json").exists() for key in keys] == [False, True]
     applied_again(training)
     wait_until(lambda: list(output.glob("run-*")), timeout=60)
-    for pod in trained_to_the_end(training):
+    for pod in ours.trained_to_the_end(training):
         assert not [word for word in articles.started(log_of(kubectl, pod))["trainer"] if "start_pass" in word]
     (aside,) = output.glob("run-*")
     assert aside.name.endswith(f"-{keys[1][:8]}")
@@ -169,6 +161,15 @@ def test_a_job_applied_again_goes_on_from_the_last_pass_and_begins_afresh_after_
     assert {path.name for path in output.iterdir()} == names | {"events.jsonl", ".launcher", aside.name}
     (first,) = ours.story(training, "run_started")
     assert first["key"] == uid(kubectl)
+
+
+def names_them(training: Training, old: list[Json]) -> bool:
+    """Return whether each new pod says that it waits for these pods of the earlier Job, and where they are."""
+    listed = ", ".join(sorted(f"{name_of(pod)} on {pod['spec']['nodeName']} (being deleted)" for pod in old))
+    sentence = f"3 pods of an earlier Job of this name are still ending: {listed}"
+    own = pods(training.kubectl, f"{ours.UID_LABEL}={uid(training.kubectl)}")
+    begun = [name_of(pod) for pod in own if pod["status"]["phase"] == "Running"]
+    return len(begun) == 3 and all(sentence in reasons(training.kubectl, name) for name in begun)
 
 
 def applied_again(training: Training) -> None:
