@@ -23,6 +23,7 @@ HELD = Fault("pass 1", "wait", generation=1, times=0)
 QUICK = {"LAUNCHER_PEER_TIMEOUT": "3"}
 PATIENT = {"LAUNCHER_PEER_TIMEOUT": "9"}  # so that nobody is lost to a busy machine
 LOST = 3.0
+MINUTE = 60.0  # thirty leases
 SEALING = 5.0  # so long a verdict waits for the volume
 LIBRARIES = [*Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")]
 WITHOUT = ("env", "-u", "LD_PRELOAD", *WORKER)  # where it leaves the monotonic clock alone it breaks `sleep`
@@ -50,6 +51,17 @@ def test_a_volume_that_hangs_stops_neither_the_training_nor_the_verdict(tmp_path
         note("a trainer is killed while the volume hangs", f"all end with {code}", g.last_end() - at)
         assert (code, "trainer 1" in message) == (128 + signal.SIGKILL, True)
         assert g.last_end() - at < SEALING + 5
+
+
+def test_a_volume_that_hangs_for_a_minute_in_training_ends_no_generation(tmp_path: Path) -> None:
+    env = {**QUICK, "LAUNCHER_MAX_RESTARTS": "0"}
+    with whole_volume(tmp_path / "volume") as volume, gang(3, tmp_path, faults=[HELD], env=env) as g:
+        g.await_trace("fault", 3)
+        with volume.hanging():
+            undisturbed(g, MINUTE)
+        g.go()
+        is_done(g)
+        assert len(g.events("generation_made")) == 1
 
 
 def test_a_volume_that_hangs_does_not_stop_a_stop(tmp_path: Path) -> None:
