@@ -11,7 +11,9 @@ from launcher.contract import NO_RESTART, Code
 from launcher.pod.gang.protocol.barriers import deadlocked, gathered
 from launcher.pod.gang.protocol.leader_state import (
     SEALING,
+    UNASKED,
     Lead,
+    awaits_askers,
     end_if_overdue,
     failure_of,
     number_of,
@@ -80,6 +82,8 @@ def due_again(lead: Lead, view: View, rules: Rules) -> float | None:
     times = [time for time in (lead.not_before, lead.hold) if time > view.now]
     if lead.rival and strangers_until(lead.rival, limits) > view.now:
         times.append(strangers_until(lead.rival, limits))
+    if lead.word.stage is Stage.GATHERING and lead.since + UNASKED > view.now:
+        times.append(lead.since + UNASKED)
     if lead.word.stage is not Stage.TRAINING:
         times.append(lead.since + patience(lead.word, rules))
     if lead.word.stage is not Stage.GATHERING and lead.word.generation:
@@ -106,7 +110,8 @@ def _gather(before: Lead, view: View, rules: Rules) -> Lead:
         return replace(
             before, asked=None, begun=None, hold=hold, word=LeaderMessage(stage=Stage.READYING, generation=asked)
         )
-    if fatal := failure_of(view, None) or unequal(view):
+    fatal = failure_of(view, None) or unequal(view)
+    if fatal and not awaits_askers(before, view, rules):
         return seal(before, fatal, view)
     if not (waiting or view.record.known):
         waiting = unrecorded(view, "read")

@@ -17,6 +17,8 @@ from launcher.pod.outcome import Outcome
 
 # A volume that does not answer holds the verdict no longer than this.
 SEALING = 5.0
+# Nor does a member that has not asked yet: it may be about to, and hears a verdict from nobody else.
+UNASKED = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +48,12 @@ def failure_of(view: View, generation: Generation | None) -> Failure | None:
     boots = {who.boot for who in generation.members} if generation else None
     told = (each.failure for each in statuses_of(view) if boots is None or each.who.boot in boots)
     return next((each for each in told if each and each.generation == number_of(generation)), None)
+
+
+def awaits_askers(before: Lead, view: View, rules: Rules) -> bool:
+    """Return whether a member may be about to ask for the first time: after a verdict the leader leaves soon."""
+    asked = all(not lease.unasking(view.of(address), view.now, rules.limits) for address in view.order)
+    return not asked and (not before.seen or view.now < before.since + UNASKED)
 
 
 def resume_for(passes_by_member: Sequence[tuple[int, ...] | None]) -> int | None:

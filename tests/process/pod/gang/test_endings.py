@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.gangs import Fault, gang
 from tests.support.outcomes import DONE, ends, note, restarts
-from tests.support.pods import JOB
+from tests.support.pods import JOB, UID
 from tests.support.volume import lay_out
 
 pytestmark = pytest.mark.timeout(60)
@@ -28,6 +28,22 @@ def test_a_budget_that_is_spent_ends_all_with_the_failing_trainers_code(tmp_path
         assert message.startswith(f"trainer 1 exited with 7, on node 1 ({g.address(1)})")
         assert "the last lines of its log:\npass 1" in message
         assert [event["restarts"] for event in g.events("generation_made")] == [0, 1]
+
+
+@pytest.mark.parametrize("key", [UID, ""], ids=["with a record", "without one"])
+@pytest.mark.parametrize("rank", [0, 1], ids=["the leader's", "a member's"])
+def test_a_peer_time_out_that_differs_is_refused_before_anything_starts(tmp_path: Path, rank: int, key: str) -> None:
+    """Also for one that comes when the leader knows it already."""
+    with gang(3, tmp_path, key=key, env_of={rank: {"LAUNCHER_PEER_TIMEOUT": "9"}}, start=False) as g:
+        g.start(0, 1)
+        g.wait(lambda: g.launcher(1).events("roster_complete"))
+        g.start(2)
+        code, message = g.verdict()
+        seconds = [9 if place == rank else 5 for place in range(2)]
+        where = [f"{each} s on node {place} ({g.address(place)})" for place, each in enumerate(seconds)]
+        assert code == 78
+        assert message == f"LAUNCHER_PEER_TIMEOUT is {where[0]} and {where[1]}: set the same on every pod"
+        assert not g.trace("start")
 
 
 def test_in_a_gang_of_five_without_restarts_the_first_failure_ends_all(tmp_path: Path) -> None:

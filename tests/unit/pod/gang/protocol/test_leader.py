@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from launcher.contract import Code
-from launcher.pod.gang.protocol.leader import lead
-from launcher.pod.gang.protocol.leader_state import SEALING, Lead
+from launcher.pod.gang.protocol.leader import due_again, lead
+from launcher.pod.gang.protocol.leader_state import SEALING, UNASKED, Lead
 from launcher.pod.gang.protocol.messages import Failure, LeaderMessage, Marks, Stage, Wait
 from launcher.pod.gang.protocol.state import Recorded, View
 from launcher.pod.outcome import Outcome
@@ -54,6 +54,7 @@ MADE = view(record=Recorded(highest=1, made=1))
 OVERTAKEN = view(status(3, known=1), record=Recorded(highest=2, latest=gang(2, who(7), who(8), who(9))))
 OTHERS = replace(READY[0], digest="another order")
 HELD = view(record=Recorded(held="run 1 of this name may still be running"))
+UNASKING = of(failing(7, generation=0), 3, wrote=0.0)
 LEADS = [
     ("all are there: a generation is asked for, not begun", Lead(), view(), Stage.GATHERING, "asked"),
     ("it is made", ASKED, MADE, Stage.READYING, ""),
@@ -118,6 +119,8 @@ LEADS = [
     ),
     ("no restart cures this", said(Stage.TRAINING), failing(Code.DATA), Stage.GATHERING, "failed"),
     ("before any generation every failure is the end", Lead(), failing(7, generation=0), Stage.GATHERING, "failed"),
+    ("one would not hear it: it has not asked yet", Lead(), UNASKING, Stage.GATHERING, ""),
+    ("nor does it ask", Lead(seen=("as before",), since=NOW - UNASKED), UNASKING, Stage.GATHERING, "failed"),
     ("another leader went on", said(Stage.TRAINING), view(*READY, record=Recorded(highest=2)), Stage.GATHERING, ""),
     ("a later gang is complete without any of this one", RAN, OVERTAKEN, Stage.GATHERING, ""),
     ("the record was not read yet", Lead(), view(record=Recorded(known=False)), Stage.GATHERING, ""),
@@ -186,6 +189,10 @@ def test_members_with_other_peer_timeouts_are_refused_before_the_start() -> None
     assert after.sealing.reason == (
         "LAUNCHER_PEER_TIMEOUT is 24 s on 10.0.0.1 and 3 s on 10.0.0.2: set the same on every pod"
     )
+
+
+def test_a_leader_looks_again_when_it_waits_no_longer_for_who_has_not_asked() -> None:
+    assert due_again(lead(Lead(), UNASKING, RULES), UNASKING, RULES) == NOW + UNASKED
 
 
 def test_of_two_leaders_verdicts_the_first_in_the_record_stands() -> None:
