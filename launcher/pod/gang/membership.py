@@ -64,16 +64,18 @@ class Membership:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
-        """Say the last words; a leader stays until every member has ended, or is gone.
+        """Say the last words; a leader stays until every member has ended, or is gone, for a grace at most.
 
-        Those whom it led have their grace on its answers alone: one that was told to stop stays for its own grace.
+        Those whom it led have their grace on its answers alone where it was told to stop. And it moves the run's
+        counter meanwhile, so that no later run begins beside them.
         """
-        lingers = max(LEADER_LINGERS, self._settings.timing.grace)  # their programs end for so long, on its answers
-        until = time.monotonic() + lingers if self._node.verdict else self._grace_ends
-        self._node.look()  # only now is it known whether those whom it led still run something
+        until = self._grace_ends
+        if self._node.verdict:
+            until = time.monotonic() + max(LEADER_LINGERS, self._settings.timing.grace + LINGER)
+        orders = self._node.look()  # only now is it known whether those whom it led still run something
         while self._node.still_needed() and time.monotonic() < until:
-            self._inbox.next(until)
-            self._node.look()
+            self._inbox.next(soonest(until, orders.until))
+            orders = self._node.look()
         self._node.close(LINGER)
 
     def meet(self) -> Roster:
@@ -239,9 +241,9 @@ class Membership:
     def _stop(self, *, first: bool) -> None:
         """Note that this launcher was told to stop, and whether nothing had ended its generation before.
 
-        Those whom it led count on it for as long as its grace lasts.
+        Those whom it led count on it for as long as its grace lasts, and end a moment later if they use it all.
         """
-        self._grace_ends = self._grace_ends or time.monotonic() + self._settings.timing.grace
+        self._grace_ends = self._grace_ends or time.monotonic() + self._settings.timing.grace + LINGER
         self._node.stop(first=first)
 
     def _stage_for(self, rank: int | None, work: Callable[[Tell], object]) -> None:

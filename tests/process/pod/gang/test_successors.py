@@ -25,6 +25,8 @@ NEXT = "7a2f0c3e-0000-4000-8000-000000000002"
 # The trainers save for as long as they may: they are deaf to TERM until the grace is over.
 SAVING = [Fault("pass 1", "deaf", times=0), Fault("pass 1", "wait", times=0)]
 SLOW = {"LAUNCHER_PEER_TIMEOUT": "3", "LAUNCHER_GRACE": "4"}
+LONG = "18"  # longer than a leader stays for a verdict, and than its counter may stand still, together
+HELD = Fault("pass 1", "wait", generation=1, times=0)
 
 
 def waits(g: Gang, place: int = 0) -> str:
@@ -54,6 +56,14 @@ def deleted(g: Gang) -> list[Launcher]:
     g.script((), passes=3, seconds=0.02)
     g.start()
     return told
+
+
+def overtaken(g: Gang) -> list[Launcher]:
+    """Apply a Job of the name in another namespace; return the old pods."""
+    old = g.apply(NEXT, JOB_NAMESPACE="team-b")
+    g.script((), passes=3, seconds=0.02)
+    g.start()
+    return old
 
 
 def test_by_a_list_a_job_applied_at_once_waits_by_the_record_until_nothing_of_the_old_one_runs(
@@ -91,9 +101,7 @@ def test_of_two_namespaces_on_one_volume_and_name_the_later_one_goes_on(tmp_path
     held, first = [Fault("pass 1", "wait", times=0)], {"JOB_NAMESPACE": "team-a"}
     with gang(2, tmp_path, faults=held, env=SLOW | first) as g:
         g.await_trace("fault", 2)
-        old = g.apply(NEXT, JOB_NAMESPACE="team-b")
-        g.script((), passes=3, seconds=0.02)
-        g.start()
+        old = overtaken(g)
         is_done(g)
         g.wait(lambda: None not in [each.code for each in old])
         assert {(each.code, each.reason()) for each in old} == {
@@ -104,6 +112,36 @@ def test_of_two_namespaces_on_one_volume_and_name_the_later_one_goes_on(tmp_path
             )
         }
         one_after_the_other(g, old, "two namespaces have one volume and name")
+
+
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["after a delete", "from another namespace"])
+def test_a_third_pod_that_saves_longest_is_waited_for(tmp_path: Path, elsewhere: bool) -> None:
+    """The leader and the second move the run's counters, and have ended their own programs long before."""
+    saving = [Fault("pass 1", "deaf", rank=2, times=0), Fault("pass 1", "wait", times=0)]
+    with gang(3, tmp_path, faults=saving, env=SLOW | {"LAUNCHER_GRACE": LONG, "JOB_NAMESPACE": "team-a"}) as g:
+        g.await_trace("fault", 3, do="wait")
+        old = overtaken(g) if elsewhere else deleted(g)
+        is_done(g)
+        g.wait(lambda: None not in [each.code for each in old])
+        one_after_the_other(g, old, "a third pod saves longest, and a later Job is applied")
+        assert (g.output / f".launcher/{UID}/rest").exists()
+
+
+def test_a_leader_that_is_told_to_stop_with_all_others_answers_until_it_is_overtaken(tmp_path: Path) -> None:
+    """The new pods wait for the lease of one that saves, not for its grace."""
+    saving = Fault("pass 1", "deaf", rank=2, generation=1)
+    with gang(3, tmp_path, api=True, process_one=True, faults=[saving, HELD], env={"LAUNCHER_GRACE": LONG}) as g:
+        g.await_trace("fault", 3, do="wait")
+        told = list(g.places)
+        for each in told:
+            each.send(signal.SIGTERM)
+        for place in range(3):
+            g.replace(place)
+        made = g.wait(lambda: len(g.events("generation_made")) == 2 and g.now())
+        g.wait(lambda: told[0].code is not None)
+        note("all pods are deleted and replaced", "the old leader is overtaken, and ends", g.now() - made)
+        is_done(g)
+        assert [each.code for each in told] == [143, 143, 143]
 
 
 def test_a_run_that_never_comes_to_its_end_is_waited_for_until_the_join_time_out(tmp_path: Path) -> None:
