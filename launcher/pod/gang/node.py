@@ -94,7 +94,7 @@ class GangNode:
         self._statuses.watch(member.watched)
         self._statuses.publish(member.status)
         if member.leads:
-            self.store.wish(member.lead.asked, member.lead.sealing)
+            self.store.wish(member.lead.asked, member.lead.sealing, begins=member.lead.staged)
             self._run_events.look(now, member, member.heard)
         self.store.keep(member.counter, member.rested)
         if member.word:

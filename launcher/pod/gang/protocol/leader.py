@@ -10,8 +10,8 @@ from dataclasses import replace
 from launcher.contract import NO_RESTART, Code
 from launcher.pod.gang.protocol.barriers import deadlocked, gathered
 from launcher.pod.gang.protocol.leader_state import (
+    FIRST_QUESTION,
     SEALING,
-    UNASKED,
     Lead,
     awaits_askers,
     end_if_overdue,
@@ -28,7 +28,7 @@ from launcher.pod.gang.protocol.leader_state import (
 )
 from launcher.pod.gang.protocol.lease import alive_until, lost_at, strangers_until
 from launcher.pod.gang.protocol.messages import Failure, Generation, LeaderMessage, Stage, Status
-from launcher.pod.gang.protocol.reasons import deserted, lacking, told, unequal, unmet, unrecorded
+from launcher.pod.gang.protocol.reasons import deserted, lacking, told, unequal, unmet, unrecorded, unstaged
 from launcher.pod.gang.protocol.state import Rules, View
 from launcher.pod.outcome import Outcome
 from launcher.pod.settings.nouns import Role
@@ -82,8 +82,8 @@ def due_again(lead: Lead, view: View, rules: Rules) -> float | None:
     times = [time for time in (lead.not_before, lead.hold) if time > view.now]
     if lead.rival and strangers_until(lead.rival, limits) > view.now:
         times.append(strangers_until(lead.rival, limits))
-    if lead.word.stage is Stage.GATHERING and lead.since + UNASKED > view.now:
-        times.append(lead.since + UNASKED)
+    if lead.word.stage is Stage.GATHERING and lead.since + FIRST_QUESTION > view.now:
+        times.append(lead.since + FIRST_QUESTION)
     if lead.word.stage is not Stage.TRAINING:
         times.append(lead.since + patience(lead.word, rules))
     if lead.word.stage is not Stage.GATHERING and lead.word.generation:
@@ -100,7 +100,7 @@ def _gather(before: Lead, view: View, rules: Rules) -> Lead:
         return replace(before, asked=None, word=replace(before.word, waiting=waiting))
     asked = before.asked
     waiting = unmet(view, rules)
-    before = replace(before, word=replace(before.word, calm=_calm(view)))
+    before = replace(before, staged=not unstaged(view, rules), word=replace(before.word, calm=_calm(view)))
     if asked and (waiting or asked.digest != view.mine.digest):
         before, asked = replace(before, asked=None), None
     # All are there still, this leader too: it is ready at once, so that ready no more means that it ended.

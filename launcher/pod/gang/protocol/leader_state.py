@@ -18,7 +18,7 @@ from launcher.pod.outcome import Outcome
 # A volume that does not answer holds the verdict no longer than this.
 SEALING = 5.0
 # Nor does a member that has not asked yet: it may be about to, and hears a verdict from nobody else.
-UNASKED = 5.0
+FIRST_QUESTION = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +28,7 @@ class Lead:
     word: LeaderMessage = field(default_factory=LeaderMessage)
     asked: Generation | None = None
     tried: int = 0  # the highest number that was asked for: one that was given up may yet be made
+    staged: bool = False  # all are there with their data: a run that could not stage ends no earlier one of the name
     sealing: Outcome | None = None  # the verdict, until it stands in the record
     seen: tuple[object, ...] = ()  # of the members, when something changed last
     since: float = 0.0  # that moment
@@ -53,7 +54,7 @@ def failure_of(view: View, generation: Generation | None) -> Failure | None:
 def awaits_askers(before: Lead, view: View, rules: Rules) -> bool:
     """Return whether a member may be about to ask for the first time: after a verdict the leader leaves soon."""
     asked = all(not lease.unasking(view.of(address), view.now, rules.limits) for address in view.order)
-    return not asked and (not before.seen or view.now < before.since + UNASKED)
+    return not asked and (not before.seen or view.now < before.since + FIRST_QUESTION)
 
 
 def resume_for(passes_by_member: Sequence[tuple[int, ...] | None]) -> int | None:

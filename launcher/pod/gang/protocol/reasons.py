@@ -20,11 +20,15 @@ def unmet(view: View, rules: Rules) -> str:
     named last.
     """
     reasons = chain(
-        (_absent(address, view, rules) for address in view.order),
-        (_held(view.record),),
+        (unstaged(view, rules), _held(view.record)),
         (_unsurveyed(address, view) for address in view.order),
     )
     return next(filter(None, reasons), "")
+
+
+def unstaged(view: View, rules: Rules) -> str:
+    """Return who is not there, at rest and with its data, or nothing."""
+    return next(filter(None, (_absent(address, view, rules) for address in view.order)), "")
 
 
 def _absent(address: str, view: View, rules: Rules) -> str:

@@ -47,7 +47,7 @@ class Recorder:
         self._facts = Recorded(known=record is None, held=_UNREAD if runs else "")
         self._number = 0  # of this key's run, once it is made
         self._stillness = Stillness()
-        self._leads = False
+        self._begins = False
         self._counter: int | None = None  # that is moved at each look
         self._rest = self._rested = 0  # wished, and written
         self._changed = threading.Condition()
@@ -95,11 +95,11 @@ class Recorder:
             self._stopped = number
             self._ask()
 
-    def lead(self) -> None:
+    def begin(self) -> None:
         """Have this key's run made, and held until the one before it is over."""
-        if not self._leads:
+        if not self._begins:
             with self._changed:
-                self._leads = True
+                self._begins = True
                 self._ask()
 
     def keep(self, counter: int | None, rest: int) -> None:
@@ -194,7 +194,7 @@ class Recorder:
             with self._changed:
                 self._rested = rest
                 self._changed.notify_all()
-        if self._leads and self._facts.held and self._facts.known and not self._facts.sealed:
+        if self._begins and self._facts.held and self._facts.known and not self._facts.sealed:
             self._number, looked = self._number or runs.enter(), self._clock()
             before = None if self._facts.highest else runs.predecessor(self._number)
             self._stillness = still(self._stillness, before, self._clock())

@@ -68,10 +68,10 @@ class Store:
         if self._recorder:
             self._recorder.look()
 
-    def wish(self, generation: Generation | None, verdict: Outcome | None) -> None:
+    def wish(self, generation: Generation | None, verdict: Outcome | None, *, begins: bool) -> None:
         """Ask as the leader for this run to begin, for a generation to be made, and for a verdict to be sealed."""
-        if self._recorder:
-            self._recorder.lead()
+        if self._recorder and begins:
+            self._recorder.begin()
         if self._recorder and generation:
             self._recorder.wish_generation(generation)
         if self._recorder and verdict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import sys
 from contextlib import ExitStack
@@ -18,6 +19,7 @@ from tests.support.launchers import Launcher
 from tests.support.mounts import mounted
 from tests.support.outcomes import DONE, is_done, note
 from tests.support.pods import JOB, UID, pod
+from tests.support.volume import lay_out
 
 pytestmark = pytest.mark.timeout(90)
 
@@ -112,6 +114,22 @@ def test_of_two_namespaces_on_one_volume_and_name_the_later_one_goes_on(tmp_path
             )
         }
         one_after_the_other(g, old, "two namespaces have one volume and name")
+
+
+def test_a_later_run_that_cannot_stage_leaves_the_earlier_one_alone(tmp_path: Path) -> None:
+    """Its leader is there, and staged, long before another pod finds no shard."""
+    lay_out(tmp_path / "volume" / JOB, {f"{rank}/data/part": "x" for rank in range(2)})
+    with gang(2, tmp_path, faults=[HELD], env=SLOW | {"JOB_NAMESPACE": "team-a"}) as g:
+        g.await_trace("fault", 2)
+        shutil.rmtree(g.volume / JOB / "1/data")
+        old = g.apply(NEXT, JOB_NAMESPACE="team-b")
+        g.start(0)
+        g.wait(lambda: "has not answered yet" in waits(g))
+        g.start(1)
+        assert g.verdict()[0] == 74
+        g.go()
+        g.wait(lambda: None not in [each.code for each in old])
+        assert {(each.code, each.reason()) for each in old} == {(0, DONE)}
 
 
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["after a delete", "from another namespace"])

@@ -245,7 +245,7 @@ def test_a_first_run_is_held_only_until_its_record_is_read_and_made(tmp_path: Pa
     assert looks.recorder.facts.held == "the gang's record on the volume is not read yet"
     looks.until(lambda: looks.recorder.facts.known)
     assert looks.recorder.facts.held  # only a leader makes a run
-    looks.recorder.lead()
+    looks.recorder.begin()
     looks.until(lambda: not looks.recorder.facts.held)
     assert numbers(tmp_path) == ["now", "run-1.json"]
 
@@ -253,7 +253,7 @@ def test_a_first_run_is_held_only_until_its_record_is_read_and_made(tmp_path: Pa
 def test_a_run_waits_while_the_counter_moves_and_for_its_limits_after_that(tmp_path: Path) -> None:
     old = begun(tmp_path)
     looks = Looks(tmp_path, NEW)
-    looks.recorder.lead()
+    looks.recorder.begin()
     looks.until(lambda: "run 1 of this name" in looks.recorder.facts.held)
     end = time.monotonic() + 1.0
     while time.monotonic() < end:
@@ -270,13 +270,13 @@ def test_a_run_that_began_already_waits_for_none(tmp_path: Path) -> None:
     begun(tmp_path)
     begun(tmp_path, NEW)
     looks = Looks(tmp_path, NEW)
-    looks.recorder.lead()
+    looks.recorder.begin()
     looks.until(lambda: not looks.recorder.facts.held)
 
 
 def test_who_is_overtaken_has_a_verdict_and_makes_no_generation(tmp_path: Path) -> None:
     looks = Looks(tmp_path, OLD)
-    looks.recorder.lead()
+    looks.recorder.begin()
     looks.until(lambda: not looks.recorder.facts.held)
     runs(tmp_path, NEW, "team-b").enter()
     looks.recorder.wish_generation(generation(1))
@@ -307,7 +307,7 @@ def test_a_generation_counts_as_made_only_if_no_newer_run_began_before_it_stood(
 
     slow = Runs(record=record_in(tmp_path, OLD, link=asleep), peer_timeout=PEER_TIMEOUT)
     recorder = Recorder(slow.record, lambda: None, Told(), runs=slow)
-    recorder.lead()
+    recorder.begin()
     wait_until(lambda: not recorder.facts.held)
     recorder.wish_generation(generation(1))
     wait_until(lambda: recorder.facts.sealed is not None)

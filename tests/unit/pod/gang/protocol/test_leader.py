@@ -8,7 +8,7 @@ import pytest
 
 from launcher.contract import Code
 from launcher.pod.gang.protocol.leader import due_again, lead
-from launcher.pod.gang.protocol.leader_state import SEALING, UNASKED, Lead
+from launcher.pod.gang.protocol.leader_state import FIRST_QUESTION, SEALING, Lead
 from launcher.pod.gang.protocol.messages import Failure, LeaderMessage, Marks, Stage, Wait
 from launcher.pod.gang.protocol.state import Recorded, View
 from launcher.pod.outcome import Outcome
@@ -120,7 +120,7 @@ LEADS = [
     ("no restart cures this", said(Stage.TRAINING), failing(Code.DATA), Stage.GATHERING, "failed"),
     ("before any generation every failure is the end", Lead(), failing(7, generation=0), Stage.GATHERING, "failed"),
     ("one would not hear it: it has not asked yet", Lead(), UNASKING, Stage.GATHERING, ""),
-    ("nor does it ask", Lead(seen=("as before",), since=NOW - UNASKED), UNASKING, Stage.GATHERING, "failed"),
+    ("nor does it ask", Lead(seen=("as before",), since=NOW - FIRST_QUESTION), UNASKING, Stage.GATHERING, "failed"),
     ("another leader went on", said(Stage.TRAINING), view(*READY, record=Recorded(highest=2)), Stage.GATHERING, ""),
     ("a later gang is complete without any of this one", RAN, OVERTAKEN, Stage.GATHERING, ""),
     ("the record was not read yet", Lead(), view(record=Recorded(known=False)), Stage.GATHERING, ""),
@@ -192,7 +192,12 @@ def test_members_with_other_peer_timeouts_are_refused_before_the_start() -> None
 
 
 def test_a_leader_looks_again_when_it_waits_no_longer_for_who_has_not_asked() -> None:
-    assert due_again(lead(Lead(), UNASKING, RULES), UNASKING, RULES) == NOW + UNASKED
+    assert due_again(lead(Lead(), UNASKING, RULES), UNASKING, RULES) == NOW + FIRST_QUESTION
+
+
+def test_a_run_begins_once_all_have_staged() -> None:
+    assert lead(Lead(), HELD, RULES).staged
+    assert not lead(Lead(), replace(HELD, heard=view(status(3, staged=False)).heard), RULES).staged
 
 
 def test_of_two_leaders_verdicts_the_first_in_the_record_stands() -> None:
