@@ -77,7 +77,9 @@ class Watch(Generic[_T]):
     """The objects as of a version; without one they are listed. The server ends each watch after so many seconds.
 
     A watch that is refused goes on from the last version: many pods that list at the same time would be a burden.
-    A desk does not resume, but lists again.
+    A desk does not resume, but lists again. While the next list may be `cached` it is the API server's memory, where
+    N pods cost its database nothing. That may be a moment old, and the watch from there tells what is newer. Only the
+    first list may: another could be older than what was seen. A desk's may not: it looks for what it has just made.
     """
 
     transport: Transport
@@ -86,6 +88,7 @@ class Watch(Generic[_T]):
     read: Callable[[Object], _T]
     seconds: int
     resumes: bool = True
+    cached: bool = False
     version: str = ""
     found: dict[str, _T] = field(default_factory=dict)
 
@@ -124,12 +127,15 @@ class Watch(Generic[_T]):
 
     def _list(self) -> None:
         query, headers = {"labelSelector": self.selector}, {"Accept-Encoding": "gzip"}
+        if self.cached:
+            query["resourceVersion"] = "0"
         text = self.transport.document("GET", self.path, query, headers=headers)
         found = objects.objects_listed(text)
         if found is None:
             name = refusals.server_named(self.transport.host)
             raise ApiUnreachable(f"{name} sends a list that cannot be read: {objects.message(text)}")
         every, self.version = found
+        self.cached = False
         self.found = {name: self.read(each) for each in every if (name := _name(each))}
 
     def _query(self) -> dict[str, str]:

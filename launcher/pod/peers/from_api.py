@@ -83,8 +83,9 @@ class PodApi:
         """Yield all pods under a selector, and again whenever one may have changed, until told to stop."""
         path = kinds.path("Pod", self.namespace)
         watch = Watch(
-            transport=self.transport, path=path, selector=selector, read=pod_json.seen, seconds=self.limits.watch
-        )
+            transport=self.transport, path=path, selector=selector, read=pod_json.seen, seconds=self.limits.watch,
+            cached=True,
+        )  # fmt: skip
 
         def heed(error: BaseException, _attempt: int) -> None:
             if isinstance(error, ApiRefused) and error.status == 401:

@@ -88,6 +88,7 @@ class ApiServer:
     pods: dict[str, dict[str, Any]] = field(default_factory=dict)
     history: list[tuple[int, str, dict[str, Any]]] = field(default_factory=list)
     script: dict[str, list[Answer]] = field(default_factory=dict)
+    memory: tuple[int, dict[str, dict[str, Any]]] | None = None  # where it is behind what was written
     always: dict[str, Answer] = field(default_factory=dict)
     requests: list[Request] = field(default_factory=list)
     changed: threading.Condition = field(default_factory=threading.Condition)
@@ -111,6 +112,10 @@ class ApiServer:
     def asked(self, kind: str) -> list[Request]:
         """Return the requests of one kind so far."""
         return [request for request in self.requests if request.kind == kind]
+
+    def lag(self) -> None:
+        """Answer from memory, from now on, with what there is now; a watch tells what came since."""
+        self.memory = (self.version, dict(self.pods))
 
     def forget(self) -> None:
         """Forget the history, as etcd's compaction does: whoever goes on from an old version gets 410."""
@@ -204,7 +209,9 @@ class Handler(BaseHTTPRequestHandler):
     def read(self, kind: str, name: str, query: Mapping[str, str]) -> None:
         api = self.server.api
         with api.changed:
-            items, version = [pod for pod in api.pods.values() if matches(pod, query)], api.version
+            from_memory = query.get("resourceVersion") == "0" and api.memory
+            version, pods = from_memory or (api.version, api.pods)
+            items = [pod for pod in pods.values() if matches(pod, query)]
             found = api.pods.get(name)
         if kind == "list":
             self.send(200, {"kind": "PodList", "metadata": {"resourceVersion": str(version)}, "items": items})

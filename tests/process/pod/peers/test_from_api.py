@@ -456,6 +456,29 @@ def test_a_silent_watch_is_noticed_and_opened_again(api: ApiServer, meet: Meet) 
     meeting.roster()
 
 
+@pytest.mark.parametrize("late", [0, 2], ids=["this pod", "another"])
+def test_a_first_list_from_memory_that_is_behind_loses_no_pod(api: ApiServer, meet: Meet, late: int) -> None:
+    api.put(*THREE[:late], *THREE[late + 1 :])
+    api.lag()
+    api.put(THREE[late])
+    meet().roster()
+    (asked,) = api.asked("list")
+    assert asked.query["resourceVersion"] == "0"
+
+
+def test_a_later_list_is_not_from_memory(api: ApiServer, meet: Meet) -> None:
+    """It could be older than what was seen: here a pod that is gone would be there again."""
+    api.put(THREE[0], pod("another", "10.0.0.9"))
+    api.lag()
+    api.remove("another")
+    api.forget()
+    meeting = meet()
+    wait_until(lambda: len(api.asked("list")) == 2)
+    api.put(*THREE[1:])
+    meeting.roster()
+    assert [asked.query.get("resourceVersion") for asked in api.asked("list")] == ["0", None]
+
+
 def test_a_slow_server_is_borne(api: ApiServer, meet: Meet) -> None:
     api.put(*THREE)
     api.say("list", Slow(seconds=0.5))
