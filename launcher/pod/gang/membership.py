@@ -25,9 +25,11 @@ from launcher.pod.log import Tell
 from launcher.pod.outcome import Decided, GangError, JoinError, LauncherError, Outcome, Stopped, VolumeError
 from launcher.pod.peers.discovery import PeerWatch
 from launcher.pod.peers.roster import Roster, Waiting
+from launcher.pod.programs.abandoned import abandoned
 from launcher.pod.programs.plan import Resume
 from launcher.pod.programs.policy import KILL_PATIENCE, Cause, Instructions, soonest
 from launcher.pod.programs.processes import Process, told_of
+from launcher.pod.programs.supervise import sweep
 from launcher.pod.settings.nouns import Role, Settings
 
 _Result = TypeVar("_Result")
@@ -56,7 +58,8 @@ class Membership:
         self.instructions = Instructions(run=frozenset(), grace=self._member.rules.grace)
 
     def __enter__(self) -> Self:
-        """Show the first status, and begin to look for the others."""
+        """End what a launcher before this one left here, show the first status, and begin to look for the others."""
+        sweep(abandoned, self._tell)
         self._node.start()
         self._peer_watch = PeerWatch(self._settings, self._inbox.nudge, self._tell)
         return self
@@ -199,11 +202,6 @@ class Membership:
     def patience_with_waits(self) -> float:
         """For how long a trainer may do nothing but wait before the leader is told."""
         return lease.patience_with_waits(self._member.rules.limits)
-
-    @property
-    def boot(self) -> str:
-        """What tells this launcher's life from all others."""
-        return self._member.status.who.boot
 
     @property
     def address(self) -> str:

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from launcher.contract import Code
 from launcher.pod.console import Console
@@ -48,7 +49,7 @@ def run(plan: Plan, settings: Settings, inbox: Inbox, story: Console, gang: Memb
         plan=plan,
         outputs=outputs,
         stall=stall,
-        guardian=Guardian(gang.boot),
+        guardian=Guardian(),
         inbox=inbox,
         gang=gang,
         story=story,
@@ -68,10 +69,11 @@ def run(plan: Plan, settings: Settings, inbox: Inbox, story: Console, gang: Memb
     programs.close()
     until = time.monotonic() + (FLUSH_WHEN_STOPPED if cause.told else FLUSH)
     inbox.back_by(until)
-    sweep(helpers, story.tell)
+    left = partial(left_over, helpers)
+    sweep(left, story.tell)
     wiring.finish(tuple(outputs.values()), story.out, story.tell, until)
     if not cause.told:
-        gang.outlast(lambda: left_over(helpers))
+        gang.outlast(left)
     return cause
 
 

@@ -18,7 +18,7 @@ from launcher.pod.settings.masking import masked
 # Where memory is short, or a volume hangs, the kernel may keep a command line back for as long as it likes.
 _READING = 0.2
 _SHOWN = 10
-_ENDED = ("Z", "X")
+ENDED = ("Z", "X")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ def family(pid: int) -> tuple[Process, ...]:
 
 def in_group(group: int) -> list[Process]:
     """Return what lives in a process group."""
-    return [each for each in every_process() if each.group == group and each.state not in _ENDED]
+    return [each for each in every_process() if each.group == group and each.state not in ENDED]
 
 
 def descendants(spare: Callable[[Process], bool] = lambda _process: False) -> list[Process]:
@@ -68,7 +68,7 @@ def descendants(spare: Callable[[Process], bool] = lambda _process: False) -> li
     found: list[Process] = []
     level = _children(os.getpid())
     while level:
-        seen = [each for pid in level for each in _seen(pid) if each.state not in _ENDED and not spare(each)]
+        seen = [each for pid in level for each in _seen(pid) if each.state not in ENDED and not spare(each)]
         found += seen
         level = [pid for each in seen for pid in _children(each.pid)]
     return found

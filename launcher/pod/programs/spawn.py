@@ -20,7 +20,7 @@ from typing import Any
 
 from launcher.pod.descriptors import give_back
 from launcher.pod.outcome import StartError
-from launcher.pod.programs import die_with_parent, guardian
+from launcher.pod.programs import abandoned, die_with_parent, guardian
 from launcher.pod.settings.masking import hidden
 
 PR_SET_CHILD_SUBREAPER = 36
@@ -61,13 +61,13 @@ class Guardian:
     The programs are to have its `environment`.
     """
 
-    def __init__(self, word: str) -> None:
+    def __init__(self) -> None:
         """Start it; it waits for the end of the pipe."""
         self.environment: Mapping[str, str] = {}
         self._pid, self._pipe = 0, -1
         if os.getpid() == 1:
             return
-        self.environment = {guardian.VARIABLE: word}
+        self.environment = {guardian.VARIABLE: (word := abandoned.own_word())}
         env = {name: value for name, value in os.environ.items() if name != guardian.VARIABLE}  # it is no program
         read, self._pipe = os.pipe()
         files = [

@@ -105,9 +105,9 @@ def run(
         children = _look(children)
 
 
-def sweep(spared: Collection[Process], tell: Tell) -> None:
-    """Kill what the children left behind in sessions of its own, and name it: the launcher has become its parent."""
-    left = left_over(spared)
+def sweep(still: Callable[[], list[Process]], tell: Tell) -> None:
+    """Kill what was left behind, and name it."""
+    left = still()
     if left:
         tell("left_behind", **processes.told_of(left))
     until = time.monotonic() + policy.KILL_PATIENCE
@@ -116,13 +116,14 @@ def sweep(spared: Collection[Process], tell: Tell) -> None:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(each.pid, signal.SIGKILL)
         time.sleep(0.002)
-        left = left_over(spared)
+        left = still()
 
 
 def left_over(spared: Collection[Process]) -> list[Process]:
     """Return what the children left behind: all that lives below the launcher but the helpers of its entrypoint.
 
-    These were there before, or are in the launcher's own session: a child cannot come back into it.
+    The launcher has become the parent of what is in sessions of its own. The helpers were there before, or are in the
+    launcher's own session: a child cannot come back into it.
     """
     keys, own = {each.key for each in spared}, os.getsid(0)
     return processes.descendants(lambda each: each.session == own or each.key in keys)

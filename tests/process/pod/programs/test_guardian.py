@@ -79,6 +79,26 @@ def test_a_launcher_whose_guardian_is_killed_ends_its_generation_and_gets_anothe
     assert gone(second, after.pid)
 
 
+def test_a_launcher_ends_what_one_before_it_left_whose_guardian_was_killed_too(lives: Lives) -> None:
+    """And nothing of a launcher that is there."""
+    script = shell("sleep 1234 & echo $!; wait")
+    first, other = (lives.start(*script, env={**JOB, "POD_IP": f"127.0.0.{host}"}) for host in (1, 2))
+    (orphan,), (spared,) = first.numbers(), other.numbers()
+    (guard,) = guardians(first)
+    first.send(signal.SIGSTOP)  # it is not to see that its guardian is gone
+    guard.kill()
+    wait_until(lambda: gone(guard.pid))
+    first.send(signal.SIGKILL)
+    first.end()
+    assert state(orphan) == "S"
+    second = lives.start(*shell("echo $$; exec sleep 1000"), env=JOB)
+    second.numbers()
+    assert gone(orphan)
+    (told,) = events(second, "left_behind")
+    assert {"pid": orphan, "argv": ["sleep", "1234"]} in told["processes"]
+    assert state(spared) == "S"
+
+
 def test_a_guardian_hears_no_signal_and_holds_nothing_of_its_launchers(lives: Lives, tmp_path: Path) -> None:
     with (tmp_path / "given").open("w") as given:
         life = lives.start(*shell("echo ready; exec sleep 1000"), env=JOB, pass_fds=[given.fileno()])
