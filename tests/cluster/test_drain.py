@@ -55,7 +55,7 @@ if os.environ.get("TRAINER_ID") == "{rank}":
 
 @pytest.fixture
 def both(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Training, Training]]:
-    """Two gangs, both begun: of one the leader saves, of the other a member."""
+    """Two gangs, both begun."""
     with ExitStack() as stack:
         one, other = (
             stack.enter_context(gang_in(cluster, tmp_path_factory.mktemp("drained"), saving(rank))) for rank in (0, 1)
@@ -65,10 +65,21 @@ def both(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield one, other
 
 
+@pytest.fixture
+def leader_saves(both: tuple[Training, Training]) -> Training:
+    return both[0]
+
+
+@pytest.fixture
+def member_saves(both: tuple[Training, Training]) -> Training:
+    return both[1]
+
+
 def test_two_pods_of_a_drained_node_have_their_grace_and_the_others_go_on_with_new_ones(
-    both: tuple[Training, Training], ground: Ground
+    leader_saves: Training, member_saves: Training, ground: Ground
 ) -> None:
     """None of it is a restart, and nobody trains beside the one that saves."""
+    both = (leader_saves, member_saves)
     before = [ours.await_training(training) for training in both]
     for found in before:
         assert [pod["spec"]["nodeName"] == NODE for pod in found] == [True, True, False]
