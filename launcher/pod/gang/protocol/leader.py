@@ -132,6 +132,8 @@ def _calm(view: View) -> bool:
 def _ask(before: Lead, view: View, rules: Rules) -> Lead:
     statuses = statuses_of(view)
     recorded = view.record.latest
+    if recorded and max(status.known for status in statuses) < recorded.number == view.record.made:
+        return _asked(before, recorded, view)  # it was made, and given up before anybody was ready: it spends nothing
     last = max((each for each in (before.word.generation, recorded) if each), key=number_of, default=None)
     leader = last.members[0].address if last else ""
     lost = f"{view.name(leader)}, the leader, was lost" if leader else "the leader was lost"
@@ -144,18 +146,29 @@ def _ask(before: Lead, view: View, rules: Rules) -> Lead:
     spent, free = max(before_it, default=0), cause.told or not before_it
     if not free and spent >= rules.restarts:
         return seal(before, cause, view, spent=spent)
-    generation = Generation(
-        number=max(view.record.highest, before.tried, newest) + 1,
-        members=tuple(status.who for status in statuses),
-        digest=view.mine.digest,
-        resume=resume_for([status.passes for status in statuses]),
+    unknown = recorded is not None and not _vouched(recorded, statuses)
+    like = Generation(
+        number=newest,
+        members=(),
+        digest="",
         restarts=spent if free else spent + 1,
         cause=cause.reason if before_it else "",
     )
+    return _asked(replace(before, hold=view.now if unknown else before.hold), like, view)
+
+
+def _asked(before: Lead, like: Generation, view: View) -> Lead:
+    """Ask for a generation of those who are here, above all numbers; it has another's restarts and cause."""
+    statuses = statuses_of(view)
+    generation = replace(
+        like,
+        number=max(view.record.highest, before.tried, like.number) + 1,
+        members=tuple(status.who for status in statuses),
+        digest=view.mine.digest,
+        resume=resume_for([status.passes for status in statuses]),
+    )
     waiting = replace(before.word, waiting=unrecorded(view, "written"))
-    unknown = recorded is not None and not _vouched(recorded, statuses)
-    hold = view.now if unknown else before.hold
-    return replace(before, asked=generation, tried=generation.number, hold=hold, word=waiting)
+    return replace(before, asked=generation, tried=generation.number, word=waiting)
 
 
 def _vouched(recorded: Generation, statuses: list[Status]) -> bool:

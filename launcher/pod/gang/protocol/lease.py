@@ -120,10 +120,11 @@ def members(last: Generation, before: Fence, view: View, limits: Limits) -> Fenc
     leader = last.members[0]
     heard = view.of(leader.address)
     status = heard.status
-    same = status is not None and status.who.boot == leader.boot and not heard.refused
-    if same and status and view.now < alive_until(heard.sent, limits):
-        rests = accounted(leader, heard) and status.quiet
-        if rests or (leader.address in view.order and not _passed_over(leader, last, view)):
+    known = status is not None and status.who.boot == leader.boot
+    if known and status and status.quiet and not (status.children or status.ready):
+        return Fence()  # it has said that nothing of it runs, and that stays so when it leaves
+    if known and not heard.refused and view.now < alive_until(heard.sent, limits):
+        if leader.address in view.order and not _passed_over(leader, last, view):
             return Fence()
         return Fence(all=alive_until(view.now, limits), moving=True)
     if before.all and not before.moving:

@@ -195,6 +195,15 @@ def test_a_leader_looks_again_when_it_waits_no_longer_for_who_has_not_asked() ->
     assert due_again(lead(Lead(), UNASKING, RULES), UNASKING, RULES) == NOW + FIRST_QUESTION
 
 
+@pytest.mark.parametrize("known", [1, 2], ids=["given up before anybody was ready", "begun"])
+def test_a_generation_that_was_made_and_not_begun_spends_no_restart(known: int) -> None:
+    made = gang(2, restarts=3, cause="node 0 was told to stop")
+    seen = view(status(1, known=known), record=Recorded(highest=2, made=2, latest=made))
+    after = lead(Lead(tried=2), seen, RULES)
+    assert (after.sealing is None) == (known == 1)
+    assert after.asked == (gang(3, resume=1, restarts=3, cause=made.cause) if known == 1 else None)
+
+
 def test_a_run_begins_once_all_have_staged() -> None:
     assert lead(Lead(), HELD, RULES).staged
     assert not lead(Lead(), replace(HELD, heard=view(status(3, staged=False)).heard), RULES).staged

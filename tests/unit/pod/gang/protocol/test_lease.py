@@ -111,3 +111,13 @@ def test_strangers_end_once_they_could_have_learned_and_their_leases_are_over() 
 
 def test_the_record_is_read_more_than_once_in_a_lease() -> None:
     assert 0 < lease.reading_pace(LIMITS) < LIMITS.lease / 2
+
+
+@pytest.mark.parametrize(
+    ("leader", "until"),
+    [(status(1, quiet=True), 0.0), (status(1, quiet=False), NOW + LIMITS.lease), (READY[0], NOW + LIMITS.lease)],
+    ids=["it had said that nothing runs", "it had not", "it was killed in the generation"],
+)
+def test_a_leader_that_is_gone_is_believed_what_it_said_last(leader: Status, until: float) -> None:
+    seen = of(view(leader, mine=2), 1, refused=True)
+    assert lease.members(gang(), lease.Fence(), seen, LIMITS).until == until
