@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from launcher.pod.gang.protocol import lease
-from launcher.pod.gang.protocol.messages import LeaderMessage, Stage
+from launcher.pod.gang.protocol.messages import LeaderMessage, Stage, Status
 from launcher.pod.gang.protocol.reasons import deserted
 from tests.support.gang_world.views import (
     BORN_AGAIN,
