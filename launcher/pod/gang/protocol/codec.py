@@ -90,7 +90,7 @@ def as_json(value: object) -> bytes:
 def plain_values(value: object) -> object:
     """Return a noun as dicts, lists, texts and numbers; a number that is none in it (NaN, 2**99) becomes a text."""
     if is_dataclass(value):
-        return {each.name: plain_values(getattr(value, each.name)) for each in fields(value)}
+        return {name: plain_values(getattr(value, name)) for name in _fields(type(value))}  # type: ignore[arg-type]  # a class can be hashed
     if isinstance(value, tuple):
         return [plain_values(each) for each in value]
     if isinstance(value, Mapping):
@@ -218,6 +218,11 @@ def _expect(kind: type[_Noun], found: object, where: str) -> _Noun:
     if not isinstance(found, kind):
         raise Malformed(f"{where}: expected {_NAMES[kind]}")
     return found
+
+
+@cache
+def _fields(kind: Hashable) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind))  # type: ignore[arg-type]
 
 
 @cache
