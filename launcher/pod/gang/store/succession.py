@@ -6,11 +6,12 @@ the clock of the one who looks.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from launcher.contract import Code
 from launcher.pod.gang.protocol import lease
 from launcher.pod.gang.protocol.messages import NumberedRun
+from launcher.pod.gang.protocol.state import Limits
 from launcher.pod.outcome import Outcome
 
 
@@ -25,10 +26,11 @@ class Predecessor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stillness:
-    """What was seen of the predecessor last, and since when it has not changed."""
+    """What was seen of the predecessor last, when, and since when it has not changed."""
 
     seen: Predecessor | None = None
     since: float = 0.0
+    looked: float = 0.0
 
 
 def is_over(begun: int, rest: int, verdict: Outcome | None) -> bool:
@@ -46,8 +48,14 @@ def overtaken(newer: NumberedRun) -> Outcome:
 
 
 def still(before: Stillness, seen: Predecessor | None, now: float) -> Stillness:
-    """Return since when the predecessor has not changed."""
-    return before if before.seen == seen else Stillness(seen=seen, since=now)
+    """Return since when the predecessor has not changed; of a gap between two looks no more than its lease counts.
+
+    In a longer one the volume may have answered nobody, so that its counters could not move.
+    """
+    if seen is None or before.seen != seen:
+        return Stillness(seen=seen, since=now, looked=now)
+    unseen = now - lease.alive_until(before.looked, _limits(seen.run))
+    return replace(before, since=before.since + max(0.0, unseen), looked=now)
 
 
 def may_begin(known: Stillness, now: float) -> bool:
@@ -59,8 +67,7 @@ def may_begin(known: Stillness, now: float) -> bool:
     seen = known.seen
     if seen is None or seen.over:
         return True
-    limits = lease.limits_of(peer=seen.run.peer_timeout, join=0.0, rejoin=0.0)
-    return now >= lease.strangers_until(known.since, limits)
+    return now >= lease.strangers_until(known.since, _limits(seen.run))
 
 
 def held(known: Stillness, now: float) -> str:
@@ -68,3 +75,7 @@ def held(known: Stillness, now: float) -> str:
     if known.seen is None or may_begin(known, now):
         return ""
     return f"{known.seen.run} may still be running: it has not said that its programs have ended"
+
+
+def _limits(run: NumberedRun) -> Limits:
+    return lease.limits_of(peer=run.peer_timeout, join=0.0, rejoin=0.0)

@@ -72,9 +72,20 @@ def test_who_is_overtaken_ends_and_names_the_newer_run() -> None:
     ids=["the leader's counter", "the second member's", "another generation", "another run"],
 )
 def test_whatever_moves_begins_the_wait_anew(changed: Predecessor) -> None:
-    known = Stillness(seen=MOVING, since=SINCE)
-    assert still(known, MOVING, SINCE + 20) == known
-    assert still(known, changed, SINCE + 20) == Stillness(seen=changed, since=SINCE + 20)
+    known = Stillness(seen=MOVING, since=SINCE, looked=SINCE + 20)
+    assert still(known, MOVING, SINCE + 23) == replace(known, looked=SINCE + 23)
+    assert still(known, changed, SINCE + 23) == Stillness(seen=changed, since=SINCE + 23, looked=SINCE + 23)
+
+
+def test_time_in_which_the_volume_answered_nobody_is_no_stillness() -> None:
+    """A lease of it counts: else a launcher that looks more seldom than that would never begin."""
+    known = Stillness(seen=MOVING, since=SINCE, looked=SINCE + 3)
+    after = still(known, MOVING, SINCE + 63)
+    assert after == Stillness(seen=MOVING, since=SINCE + 50, looked=SINCE + 63)
+    assert not may_begin(after, SINCE + 63)
+    for look in range(66, 76, 3):
+        after = still(after, MOVING, SINCE + look)
+    assert may_begin(after, SINCE + 75)
 
 
 def test_the_sentence_names_key_and_namespace_and_stays_the_same_while_counters_move() -> None:
