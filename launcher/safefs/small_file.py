@@ -41,7 +41,8 @@ def content(at: Dir, name: str, limit: int = LIMIT) -> bytes | None:
 def make(at: Dir, name: str, text: bytes, *, link: MakeLink = os.link, spare: str = "") -> bool:
     """Make a file under a free name, whole from its first moment; return whether this text stands there.
 
-    On a full volume a spare file gives its room, which is not needed any more once the file stands.
+    On a full volume a spare file gives its room, which is not needed any more once the file stands; then what others
+    had begun of it goes too, of whom one may have been killed in the middle.
     NFS may answer a link that worked with "exists": only what stands there in the end tells who was first.
     """
     new = f".{name}.{secrets.token_hex(8)}"
@@ -54,14 +55,16 @@ def make(at: Dir, name: str, text: bytes, *, link: MakeLink = os.link, spare: st
             except OSError as error:
                 if error.errno not in _FULL or not (spare and _wrote_over(at, spare, new, text)):
                     raise
-            with suppress(FileExistsError):
+            try:
                 _give_name(at, new, name, text, link)
-            if spare:
-                with suppress(OSError):
-                    os.unlink(spare, dir_fd=at.fd)
+            except FileExistsError:
+                pass
+            except FileNotFoundError:
+                if content(at, name) is None:  # else it was first who took away what was begun here
+                    raise
+            _remove(at, spare, *_begun(at, name))
         finally:
-            with suppress(OSError):
-                os.unlink(new, dir_fd=at.fd)
+            _remove(at, new)
         with suppress(OSError):  # not every file system knows it, and those that need it do
             os.fsync(at.fd)
     return content(at, name) == text
@@ -88,6 +91,18 @@ def read_at_most(fd: int, limit: int) -> bytes:
     while len(found) < limit and (block := os.read(fd, limit - len(found))):
         found += block
     return found
+
+
+def _begun(at: Dir, name: str) -> list[str]:
+    with suppress(OSError):
+        return [each for each in os.listdir(at.fd) if each.startswith(f".{name}.")]  # noqa: PTH208  # by its descriptor
+    return []
+
+
+def _remove(at: Dir, *names: str) -> None:
+    for each in filter(None, names):
+        with suppress(OSError):
+            os.unlink(each, dir_fd=at.fd)
 
 
 def _give_name(at: Dir, new: str, name: str, text: bytes, link: MakeLink) -> None:

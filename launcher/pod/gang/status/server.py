@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from urllib.parse import parse_qsl
 
 import h11
@@ -236,11 +236,8 @@ class Visitor:
         """Write an answer whole, unless its reader has left meanwhile."""
         if self.left or self._reader.at_eof():
             raise ConnectionResetError
-        about = {"Content-Type": reply.kind, "Content-Length": str(len(reply.body)), "Cache-Control": "no-store"}
-        headers = [*about.items(), *reply.headers]
-        if self._last or self._http.their_state is not h11.DONE:  # what is not read by now will not be
-            headers.append(("Connection", "close"))
-        out = [self._http.send(h11.Response(status_code=reply.code, headers=headers))]
+        last = self._last or self._http.their_state is not h11.DONE  # what is not read by now will not be
+        out = [self._http.send(_head(reply.code, reply.kind, len(reply.body), reply.headers, last=last))]
         if not bodiless:
             out.append(self._http.send(h11.Data(data=reply.body)))
         out.append(self._http.send(h11.EndOfMessage()))
@@ -248,3 +245,11 @@ class Visitor:
         async with asyncio.timeout(self._patience.taking):
             await self._writer.drain()
         reply.written()
+
+
+@lru_cache(maxsize=16)
+def _head(code: int, kind: str, length: int, headers: tuple[tuple[str, str], ...], *, last: bool) -> h11.Response:
+    """Return an answer's head, made and checked once for the thousand who wait for the same answer."""
+    about = (("Content-Type", kind), ("Content-Length", str(length)), ("Cache-Control", "no-store"))
+    end = (("Connection", "close"),) if last else ()
+    return h11.Response(status_code=code, headers=[*about, *headers, *end])

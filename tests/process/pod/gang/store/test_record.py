@@ -69,6 +69,25 @@ def test_without_hard_links_a_number_is_still_made_once(tmp_path: Path) -> None:
     assert {path.name for path in home_in(tmp_path).iterdir()} == {"gen-1.json", "now"}
 
 
+def test_what_one_that_was_killed_had_begun_goes_once_the_number_is_made(tmp_path: Path) -> None:
+    record = record_in(tmp_path)
+    assert record.make(generation(1))
+    for begun in (".gen-2.json.0123456789abcdef", ".gen-3.json.0123456789abcdef"):
+        (home_in(tmp_path) / begun).write_text("half a generat")
+    assert record.make(generation(2))
+    left = {path.name for path in home_in(tmp_path).iterdir()}
+    assert left == {"gen-1.json", "gen-2.json", "now", ".gen-3.json.0123456789abcdef"}
+
+
+def test_who_is_late_and_finds_what_it_had_begun_taken_away_has_lost(tmp_path: Path) -> None:
+    def late(new: str, name: str, **more: int) -> None:
+        assert record_in(tmp_path).make(generation(1, "first"))
+        os.link(new, name, **more)  # type: ignore[arg-type]
+
+    assert not record_in(tmp_path, link=late).make(generation(1, "late"))
+    assert record_in(tmp_path).latest() == generation(1, "first")
+
+
 def test_a_link_that_worked_although_nfs_says_exists_is_ours(tmp_path: Path) -> None:
     def lying(new: str, name: str, **more: int) -> None:
         os.link(new, name, **more)  # type: ignore[arg-type]
