@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 VERBS = {
     "commands": "list all command names",
@@ -42,7 +42,7 @@ class WrongUsage(Exception):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that raises instead of ending the process."""
+    """A parser that raises instead of ending the process, and takes no flag but those that are spelled out."""
 
     def error(self, message: str) -> NoReturn:
         """Raise the usage and the mistake."""
@@ -55,6 +55,19 @@ class Parser(argparse.ArgumentParser):
             flags = [word.partition("=")[0] for word in rest if word.startswith("-")]
             self.error(f"unrecognized arguments: {' '.join(flags or rest)}")
         return given
+
+    def _get_option_tuples(self, option_string: str) -> list[Any]:
+        """Return the one-letter flags in a word such as -fv, -n20 or -ojson, where no flag is spelled so.
+
+        `allow_abbrev` is heeded for two dashes alone: argparse takes -r for -rm, which removes a job.
+        """
+        found = [each for each in super()._get_option_tuples(option_string) if each[1] == option_string[:2]]
+        return [each for each in found if self._is_meant(each[0], option_string[1:])]
+
+    def _is_meant(self, first: argparse.Action, letters: str) -> bool:
+        known, rest = self._option_string_actions, letters[1:]
+        switches = all(f"-{letter}" in known and known[f"-{letter}"].nargs == 0 for letter in letters)
+        return switches or rest.isdecimal() or rest in (first.choices or ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from launcher.desk import arguments, cli
 from launcher.desk.config.datacenters import Datacenter, Storage
 from launcher.desk.errors import Problem
 from launcher.desk.session import Desk, DeskFlags
-from launcher.desk.verbs import submit
+from launcher.desk.verbs import get, logs, submit
 from launcher.job import JobError
 
 VERBS = sorted(path.stem for path in Path(submit.__file__).parent.glob("[a-z]*.py"))
@@ -23,6 +24,12 @@ SEEDS = [
     "-jobname", "my-paddlecloud-job", "-cpu", "1", "-gpu", "0", "-memory", "1Gi", "-parallelism", "10",
     "-pscpu", "1", "-pservers", "3", "-psmemory", "1Gi", "-passes", "1",
 ]  # fmt: skip
+# What each command cannot do without.
+LEAST = {
+    "cp": ["a", "b"], "delete": ["job"], "file": ["a", "b"], "get": ["jobs"], "ls": ["a"], "mkdir": ["a"],
+    "registry": ["-name", "n", "-server", "s", "-username", "u"], "rm": ["a"], "submit": ["-jobname", "a"],
+    **{verb: ["my-job"] for verb in ("describe", "kill", "logs", "report", "resume", "suspend", "wait")},
+}  # fmt: skip
 PLACE = Datacenter(
     name="dc",
     username="me@x.com",
@@ -82,6 +89,50 @@ def test_every_command_that_is_named_is_there(capsys: pytest.CaptureFixture[str]
 def test_every_command_is_in_the_guide() -> None:
     page = (Path(__file__).parents[3] / "docs" / "paddlectl.md").read_text()
     assert all(f"`{verb}" in page for verb in VERBS if verb != "report")
+
+
+def beginnings(parser: arguments.Parser) -> list[str]:
+    """Return every beginning of a flag that is none itself."""
+    flags = {spelled for action in parser._actions for spelled in action.option_strings}
+    return sorted({flag[:length] for flag in flags for length in range(2, len(flag))} - {*flags, "--"})
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_flag_that_is_half_typed_is_refused(verb: str) -> None:
+    module = import_module(f"launcher.desk.verbs.{verb}")
+    parser = arguments.parser_of(verb, module.arguments, summary="", examples="")
+    parser.parse_args(LEAST.get(verb, []))
+    halves = beginnings(parser)
+    assert "-namespac" in halves
+    for half in halves:
+        for word in (half, f"{half}=1"):
+            with pytest.raises(arguments.WrongUsage, match=f"unrecognized arguments: {half};"):
+                parser.parse_args([word, *LEAST.get(verb, [])])
+
+
+def test_half_of_rm_kills_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["kill", "-r", "my-job"]) == 2
+    assert "unrecognized arguments: -r;" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["-fv"], {"f": True, "v": True}),
+        (["-vfq"], {"f": True, "v": True, "q": True}),
+        (["-n20"], {"n": 20}),
+        (["-n", "20"], {"n": 20}),
+        (["-tail=20"], {"n": 20}),
+    ],
+)
+def test_flags_of_one_letter_may_stand_together(words: list[str], expected: dict[str, object]) -> None:
+    parser = arguments.parser_of("logs", logs.arguments, summary="", examples="")
+    assert expected.items() <= vars(parser.parse_args([*words, "my-job"])).items()
+
+
+def test_a_format_may_stand_behind_its_letter() -> None:
+    parser = arguments.parser_of("get", get.arguments, summary="", examples="")
+    assert parser.parse_args(["jobs", "-ojson"]).o == "json"
 
 
 def test_a_dash_or_two_are_the_same() -> None:
