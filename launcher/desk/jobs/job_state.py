@@ -5,7 +5,7 @@ No I/O here. A field that is missing or has the wrong type is read as absent.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from launcher.contract import JOB_LABEL, PSERVER, PSERVERS_LABEL, SPEC_ANNOTATION, TRAINER
@@ -51,6 +51,11 @@ class KubeJob:
         return bool(self.spec)
 
     @property
+    def short(self) -> bool:
+        """Whether it should have more pods than there are."""
+        return not (self.end or self.suspended or self.leaving) and self.active + self.succeeded < self.wanted
+
+    @property
     def state(self) -> str:
         """One word for how it is."""
         if self.leaving:
@@ -70,6 +75,7 @@ class KubePod:
     role: str
     rank: int
     phase: str
+    created: str
     started: str
     ready: bool
     leaving: bool
@@ -132,6 +138,7 @@ def kube_pod(found: Object) -> KubePod:
         role=PSERVER if PSERVERS_LABEL in labels else TRAINER,
         rank=-1 if index is None else index,
         phase=text_at(status, "phase") or "Pending",
+        created=text_at(metadata, "creationTimestamp"),
         started=text_at(status, "startTime"),
         ready=ready,
         leaving=bool(metadata.get("deletionTimestamp")),
@@ -151,6 +158,29 @@ def kube_pod(found: Object) -> KubePod:
 def in_order(pods: Iterable[KubePod]) -> tuple[KubePod, ...]:
     """Return pods by role, trainers first, and by rank."""
     return tuple(sorted(pods, key=lambda each: (each.role != TRAINER, each.rank, each.started, each.name)))
+
+
+def newest_warning(events: Iterable[Object], jobs: Collection[str], pods: Iterable[KubePod]) -> str:
+    """Return the newest warning about these Jobs, nothing where a pod of that Job was made after it."""
+    found = max(
+        ((event_time(each), each) for each in events if text_at(mapping(each, "involvedObject"), "name") in jobs),
+        key=lambda each: each[0],
+        default=None,
+    )
+    if found is None:
+        return ""
+    when, event = found
+    about = text_at(mapping(event, "involvedObject"), "name")
+    if any(pod.created > when for pod in pods if pod.name.startswith(f"{about}-")):
+        return ""
+    return f"{text_at(event, 'reason')}: {' '.join(text_at(event, 'message').split())}"
+
+
+def event_time(event: Object) -> str:
+    """Return when an event last came, to the second: newer ones have another field, and parts of seconds."""
+    times = (text_at(event, name) for name in ("lastTimestamp", "eventTime", "firstTimestamp"))
+    when = next(filter(None, times), "")
+    return f"{when[:19]}Z" if when else ""
 
 
 def _why(status: Object, own: Object, ended: Object) -> str:

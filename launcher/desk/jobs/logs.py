@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from launcher.desk.errors import Problem, Refused
 from launcher.desk.jobs import job_state, lookup, saved_output
+from launcher.desk.jobs.hindrance import Hindered, hindrance, next_step
 from launcher.desk.jobs.job_state import KubePod
 from launcher.desk.jobs.log_position import LogMark, beyond, in_vain
 from launcher.desk.jobs.watch import changes, patiently, worth_another_try
@@ -75,9 +76,14 @@ def _without(desk: Desk, name: str, wanted: Wanted, there: tuple[KubePod, ...]) 
     if every:
         which = wanted.worker or wanted.role
         raise Problem(f"job {name} has no pod {which}: its pods are {', '.join(pod.title for pod in every[:20])}")
+    gang = lookup.found(desk.api, name)
+    if not gang.over:
+        why = hindrance(desk.api, gang, ())
+        then = next_step(why, name) if why else f"`paddlectl logs -f {name}` waits for them"
+        raise Problem(f"{gang.told()} and has no pods yet{f': {why}' if why else ''}; {then}")
     if wanted.since is not None:
         desk.terminal.warn("--since is not used: the log files on the volume have no times, all lines are shown")
-    saved_output.show_logs(desk, lookup.found(desk.api, name), wanted.has_file, wanted.tail)
+    saved_output.show_logs(desk, gang, wanted.has_file, wanted.tail)
 
 
 def _write(desk: Desk, found: Iterator[tuple[KubePod, bytes]], *, prefixed: bool) -> None:
@@ -124,24 +130,28 @@ class Following:
 
     def _watch(self) -> None:
         """Start a reader for each pod that has begun; when the job is over, wait for them and end."""
+        hindered, placed = Hindered(tell=self.desk.terminal.note), False
         for objects in changes(self.desk.api, "Pod", kinds.of_job(self.name), tell=self.desk.terminal.note):
-            pods = [pod for pod in job_state.in_order(map(job_state.kube_pod, objects)) if self.wanted.has(pod)]
+            there = job_state.in_order(map(job_state.kube_pod, objects))
+            pods = [pod for pod in there if self.wanted.has(pod)]
             for pod in pods:
                 if pod.begun and pod.name not in self.readers:
                     self.readers[pod.name] = self._begun(self._read, pod)
-            self._say_why(pods)
-            if all(pod.over for pod in pods) and self._over():
+            over = all(pod.over for pod in pods)
+            if self._waits(pods) or (placed and not over):
+                continue
+            gang = patiently(self.desk.terminal.note)(lookup.looked_up, self.desk.api, self.name)
+            if over and (gang is None or gang.over):
                 break
+            if gang:
+                hindered.look(self.desk.api, gang, there)
+                placed = not any(each.short for each in gang.jobs)
         for each in self.readers.values():
             each.join()
         self.found.put(None)
 
-    def _over(self) -> bool:
-        gang = patiently(self.desk.terminal.note)(lookup.looked_up, self.desk.api, self.name)
-        return gang is None or gang.over
-
-    def _say_why(self, pods: list[KubePod]) -> None:
-        """Say for whom it waits, once per change; what will never begin is a problem."""
+    def _waits(self, pods: list[KubePod]) -> bool:
+        """Say for whom it waits, if it does, once per change; what will never begin is a problem."""
         late = [pod for pod in pods if not pod.begun and not pod.over]
         told = f"waiting for {late[0].name}: {late[0].why or late[0].phase}" if late else ""
         if told and told != self.waited:
@@ -149,6 +159,7 @@ class Following:
         self.waited = told
         if late and late[0].stuck:
             raise Problem(f"{late[0].name} cannot start: {late[0].why}; `paddlectl describe {self.name}` shows more")
+        return bool(late)
 
     def _read(self, pod: KubePod) -> None:
         """Read a log to its end; whatever brings something begins the count of attempts afresh."""

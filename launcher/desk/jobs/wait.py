@@ -6,7 +6,8 @@ import time
 from typing import Any
 
 from launcher.desk.errors import Problem
-from launcher.desk.jobs import job_state, lookup
+from launcher.desk.jobs import hindrance, job_state, lookup
+from launcher.desk.jobs.hindrance import Hindered
 from launcher.desk.jobs.job_state import KubePod
 from launcher.desk.jobs.lookup import JobGang
 from launcher.desk.jobs.watch import changes, patiently
@@ -26,7 +27,7 @@ def wait(
     if until not in UNTIL:
         raise Problem(f"wait for {until!r}: expected one of {', '.join(UNTIL)}")
     lookup.found(desk.api, name)
-    begun, told = time.monotonic(), ""
+    begun, told, hindered = time.monotonic(), "", Hindered(tell=desk.terminal.note)
     every = 5 if timeout is None else max(1, min(5, int(timeout)))
     for objects in changes(desk.api, "Job", kinds.of_job(name), every=every, tell=desk.terminal.note):
         gang = lookup.gang_of(tuple(map(job_state.kube_job, objects)))
@@ -37,7 +38,7 @@ def wait(
             desk.terminal.note(told)
         if reached(gang, until):
             return gang.state
-        look(desk, gang, until)
+        look(desk, gang, until, hindered)
         if timeout is not None and time.monotonic() - begun >= timeout:
             raise Problem(f"after {timeout:g} s {told}: expected {until}; `paddlectl describe {name}` shows more")
     raise AssertionError("the changes have no end")
@@ -48,8 +49,8 @@ def reached(gang: JobGang, until: str) -> bool:
     return gang.state.lower() == until or (until == "running" and gang.state == "Complete")
 
 
-def look(desk: Desk, gang: JobGang, until: str) -> None:
-    """Say what makes the wait vain: an end of another kind, or a pod that cannot start."""
+def look(desk: Desk, gang: JobGang, until: str, hindered: Hindered) -> None:
+    """Say what makes the wait vain: an end of another kind, a pod that cannot start, or that cannot be made."""
     if gang.over:
         why = lookup.first_failure(_pods(desk, gang)) or gang.lead.why
         raise Problem(
@@ -57,9 +58,11 @@ def look(desk: Desk, gang: JobGang, until: str) -> None:
         )
     if gang.state != "Starting":
         return
-    for pod in _pods(desk, gang):
+    pods = _pods(desk, gang)
+    for pod in pods:
         if pod.stuck:
             raise Problem(f"{pod.name} cannot start: {pod.why}; {remedy(pod.why, gang)}")
+    hindered.look(desk.api, gang, pods)
 
 
 def _pods(desk: Desk, gang: JobGang) -> tuple[KubePod, ...]:
@@ -73,4 +76,4 @@ def remedy(why: str, gang: JobGang) -> str:
             f"is {gang.lead.image} its name? A private registry needs `paddlectl registry` and submit -registry; "
             f"then submit again with --replace"
         )
-    return f"`paddlectl describe {gang.name}` shows its events"
+    return hindrance.next_step(why, gang.name)

@@ -104,6 +104,9 @@ class Broken:
     def stream(self, *_: object, **__: object) -> Iterator[Callable[[], bytes]]:
         yield lambda: b""
 
+    def listed(self, *_: object) -> list[object]:
+        return []
+
     def log(self, *_: object) -> list[bytes]:
         raise RuntimeError("not expected")
 

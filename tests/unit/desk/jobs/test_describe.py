@@ -109,6 +109,55 @@ def test_a_pod_says_what_holds_it_up_or_how_it_ended(state: Json, why: str, stuc
     assert (pod.why, pod.stuck, pod.code, pod.title) == (why, stuck, code, "trainer-1")
 
 
+def a_warning(job: str, when: str, message: str = "no", *, field: str = "lastTimestamp") -> Json:
+    return {"involvedObject": {"kind": "Job", "name": job}, field: when, "reason": "FailedCreate", "message": message}
+
+
+@pytest.mark.parametrize(
+    ("events", "made", "said"),
+    [
+        ([], "", ""),
+        ([a_warning("other-trainer", "2026-11-18T10:00:00Z")], "", ""),
+        ([a_warning("j-trainer", "2026-11-18T10:00:00Z", "full\n 3 of 3")], "", "FailedCreate: full 3 of 3"),
+        ([a_warning("j-trainer", "2026-11-18T10:00:00Z")], "2026-11-18T10:00:00Z", "FailedCreate: no"),
+        ([a_warning("j-trainer", "2026-11-18T10:00:00Z")], "2026-11-18T10:00:01Z", ""),
+        (
+            [a_warning("j-trainer", f"2026-11-18T10:00:0{at}Z", f"the {at}.") for at in (1, 3, 2)],
+            "2026-11-18T10:00:02Z",
+            "FailedCreate: the 3.",
+        ),
+        (
+            [a_warning("j-trainer", "2026-11-18T10:00:00.123456Z", field="eventTime")],
+            "2026-11-18T10:00:00Z",
+            "FailedCreate: no",
+        ),
+        ([{"involvedObject": {"name": "j-trainer"}}], "", ": "),
+    ],
+)
+def test_what_is_said_against_a_jobs_pods_counts_until_one_is_made(events: list[Json], made: str, said: str) -> None:
+    pod = a_pod({})
+    pod["metadata"].update(name="j-trainer-0-abcde", creationTimestamp=made)
+    other = a_pod({})
+    other["metadata"].update(name="j-pserver-0-abcde", creationTimestamp="2026-11-18T11:00:00Z")
+    pods = [job_state.kube_pod(each) for each in (pod, other)]
+    assert job_state.newest_warning(events, ("j-trainer", "j-pserver"), pods) == said
+
+
+@pytest.mark.parametrize(
+    ("status", "short"),
+    [
+        ({}, True),
+        ({"active": 2}, True),
+        ({"active": 3}, False),
+        ({"active": 1, "succeeded": 2}, False),
+        ({"spec": {"suspend": True}}, False),
+        ({"conditions": ended("Failed")}, False),
+    ],
+)
+def test_a_job_that_goes_on_wants_all_its_pods(status: Json, short: bool) -> None:
+    assert job_state.kube_job(a_job(**status)).short == short
+
+
 def test_pods_are_in_order_of_role_and_rank() -> None:
     found = [
         job_state.kube_pod(a_pod({}, role=role, index=at))
