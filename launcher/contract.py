@@ -52,9 +52,11 @@ REGISTRY_LABEL = f"{NAME}/registry"
 FILES_LABEL = f"{NAME}/files"
 DOCTOR_LABEL = f"{NAME}/doctor"
 SPEC_ANNOTATION = f"{NAME}/spec"  # what was asked for, on a job's first Job
+KILLED_ANNOTATION = f"{NAME}/killed"  # on Jobs that `kill` has suspended
 SERVER_ANNOTATION, USERNAME_ANNOTATION = f"{NAME}/server", f"{NAME}/username"  # of a registry's Secret
 NODES_LABEL = "job-name"  # Kubernetes gives it to a Job's pods
 PSERVERS_LABEL, TRAINERS_LABEL = "paddle-job-pserver", "paddle-job"
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 INDEX_ANNOTATION = "batch.kubernetes.io/job-completion-index"
 
 # In the job's directory on the volume.

@@ -24,7 +24,9 @@ VERBS = {
     "logs": "Print logs of the job.",
     "registry": "Add registry secret on paddlectl.",
     "report": "Write a page with a job's timeline and curves.",
+    "resume": "Let a job go on that was suspended or killed.",
     "submit": "Submit job to PaddlePaddle Cloud.",
+    "suspend": "End a job's pods until it is resumed.",
     "wait": "Wait until a job runs, is complete or has failed.",
 }
 PFS_VERBS = {

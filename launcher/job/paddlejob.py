@@ -54,5 +54,15 @@ class PaddleJob(Job):
         told: str = self._act("kill", remove=remove)
         return told
 
+    def suspend(self) -> str:
+        """End its pods until it is resumed."""
+        told: str = self._act("suspend")
+        return told
+
+    def resume(self) -> str:
+        """Let it go on, after its last complete pass, if it was suspended or killed."""
+        told: str = self._act("resume")
+        return told
+
     def _act(self, verb: str, **options: Any) -> Any:  # noqa: ANN401  # as launcher.desk.jobs.control has it
         return acting.act(verb, self, **options)

@@ -315,7 +315,7 @@ def api_of(moment: str) -> Iterator[str]:
         ("running", "Running", ["Running"] * 2),
         ("complete", "Complete", ["Succeeded"] * 2),
         ("failed", "Failed", ["Failed"] * 4),
-        ("killed", "Killed", []),
+        ("killed", "Suspended", []),
     ],
 )
 def test_jobs_that_were_submitted_then_are_listed(

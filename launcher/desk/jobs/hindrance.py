@@ -43,13 +43,17 @@ def next_step(why: str, name: str) -> str:
 
 @dataclass(slots=True, kw_only=True)
 class Hindered:
-    """Tells once what keeps pods from being made; where that stands, it is a Problem."""
+    """Tells once what holds a job, or keeps its pods from being made; where the latter stands, it is a Problem."""
 
     tell: Callable[[str], None]
     since: float | None = None
+    held: str = ""
 
     def look(self, api: Api, gang: JobGang, pods: tuple[KubePod, ...]) -> None:
         """Look again."""
+        if gang.held not in ("", self.held):
+            self.tell(f"{gang.told()}: {gang.held}")
+        self.held = gang.held
         why = patiently(self.tell)(hindrance, api, gang, pods)
         if not why:
             self.since = None

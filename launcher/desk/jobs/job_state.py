@@ -8,7 +8,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from launcher.contract import JOB_LABEL, PSERVER, PSERVERS_LABEL, SPEC_ANNOTATION, TRAINER
+from launcher.contract import (
+    JOB_LABEL,
+    KILLED_ANNOTATION,
+    PSERVER,
+    PSERVERS_LABEL,
+    QUEUE_LABEL,
+    SPEC_ANNOTATION,
+    TRAINER,
+)
 from launcher.kube import objects
 from launcher.kube.objects import Object, mapping, rows, text_at, whole_number
 
@@ -39,6 +47,8 @@ class KubeJob:
     succeeded: int
     failed: int
     suspended: bool
+    killed: bool  # `kill` has suspended it, at one time
+    queue: str
     leaving: bool
     end: str  # Complete, Failed, or nothing
     why: str
@@ -60,8 +70,11 @@ class KubeJob:
         """One word for how it is."""
         if self.leaving:
             return "Terminating"
-        if self.end or self.suspended:
-            return self.end or "Killed"
+        if self.end:
+            return self.end
+        if self.suspended:  # a Job keeps its startTime then; a queue may take it away
+            waits = "Queued" if self.queue or not self.started else "Suspended"
+            return "Killed" if self.killed else waits
         # Those that have succeeded are not ready any more, while the others still run.
         there = self.ready + self.succeeded >= self.wanted
         return "Running" if there and (self.active or self.succeeded) else "Starting"
@@ -114,6 +127,8 @@ def kube_job(found: Object) -> KubeJob:
         succeeded=whole_number(status, "succeeded"),
         failed=whole_number(status, "failed"),
         suspended=spec.get("suspend") is True,
+        killed=KILLED_ANNOTATION in mapping(metadata, "annotations"),
+        queue=text_at(mapping(metadata, "labels"), QUEUE_LABEL),
         leaving=bool(metadata.get("deletionTimestamp")),
         end=text_at(end, "type"),
         why=": ".join(filter(None, (text_at(end, "reason"), text_at(end, "message")))),

@@ -77,9 +77,9 @@ def _without(desk: Desk, name: str, wanted: Wanted, there: tuple[KubePod, ...]) 
         which = wanted.worker or wanted.role
         raise Problem(f"job {name} has no pod {which}: its pods are {', '.join(pod.title for pod in every[:20])}")
     gang = lookup.found(desk.api, name)
-    if not gang.over:
+    if not gang.left:
         why = hindrance(desk.api, gang, ())
-        then = next_step(why, name) if why else f"`paddlectl logs -f {name}` waits for them"
+        then = next_step(why, name) if why else gang.held or f"`paddlectl logs -f {name}` waits for them"
         raise Problem(f"{gang.told()} and has no pods yet{f': {why}' if why else ''}; {then}")
     if wanted.since is not None:
         desk.terminal.warn("--since is not used: the log files on the volume have no times, all lines are shown")

@@ -14,6 +14,20 @@ if TYPE_CHECKING:
     from launcher.desk.jobs.api_calls import Api
 
 
+# What one of its Jobs has to be for a job to be called so, the first that applies; else it is Running.
+_FIRST = ("Failed", "Terminating", "Killed", "Suspended", "Queued", "Starting")
+_WORDS = {
+    "Complete": "is complete",
+    "Failed": "has failed",
+    "Killed": "was killed",
+    "Queued": "is queued",
+    "Running": "is running",
+    "Starting": "is starting",
+    "Suspended": "is suspended",
+    "Terminating": "is being removed",
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobGang:
     """The Jobs of one job, the trainers' first."""
@@ -36,21 +50,29 @@ class JobGang:
         states = [each.state for each in self.jobs]
         if self.lead.state in ("Complete", "Killed", "Terminating"):
             return self.lead.state
-        return next(
-            (state for state in ("Failed", "Terminating", "Killed", "Starting") if state in states), "Running"
-        )
+        return next((state for state in _FIRST if state in states), "Running")
 
     @property
     def over(self) -> bool:
         """Whether it has ended, by itself or killed."""
         return self.state in ("Complete", "Failed", "Killed")
 
+    @property
+    def held(self) -> str:
+        """What lets it go on, where it is suspended."""
+        if self.state == "Queued" and self.lead.queue:
+            return f"the queue {self.lead.queue} starts it"
+        return f"`paddlectl resume {self.name}` lets it go on" if self.state in ("Queued", "Suspended") else ""
+
+    @property
+    def left(self) -> bool:
+        """Whether pods of it that are not there were there once."""
+        return self.over or bool(self.held and self.lead.started)
+
     def told(self) -> str:
         """Return how it is, in a few words."""
-        since = self.lead.ended if self.over else self.lead.started
-        words = {"Complete": "is complete", "Failed": "has failed", "Killed": "was killed", "Running": "is running"}
-        said = words.get(self.state, "is being removed" if self.state == "Terminating" else "is starting")
-        return f"job {self.name} {said}" + (f" since {since}" if since else "")
+        since = self.lead.ended if self.over else "" if self.held else self.lead.started
+        return f"job {self.name} {_WORDS[self.state]}" + (f" since {since}" if since else "")
 
 
 def gang_of(jobs: tuple[KubeJob, ...]) -> JobGang | None:

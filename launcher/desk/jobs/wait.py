@@ -35,7 +35,7 @@ def wait(
             raise Problem(f"job {name} was removed during the wait")
         if gang.told() != told:
             told = gang.told()
-            desk.terminal.note(told)
+            desk.terminal.note(f"{told}: {gang.held}" if gang.held else told)
         if reached(gang, until):
             return gang.state
         look(desk, gang, until, hindered)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launcher.contract import INDEX_ANNOTATION, SPEC_ANNOTATION
+from launcher.contract import INDEX_ANNOTATION, KILLED_ANNOTATION, QUEUE_LABEL, SPEC_ANNOTATION
 from launcher.desk.doctor import checks
 from launcher.desk.errors import Problem
 from launcher.desk.jobs import describe, job_state, lookup, tables
@@ -24,12 +24,15 @@ SEEDS_ROW = "0\tpaddle-cluster-job\t<nil>\t1\t2017-05-24T07:52:45Z\t<nil>\t1\n"
 
 
 def a_job(
-    name: str = "paddle-cluster-job-trainer", *, leads: bool = True, spec: Json | None = None, **status: object
-) -> Json:
+    name: str = "paddle-cluster-job-trainer", *, leads: bool = True, spec: Json | None = None, killed: bool = False,
+    queue: str = "", **status: object,
+) -> Json:  # fmt: skip
     annotations = (
         {SPEC_ANNOTATION: json.dumps({"entry": "python train.py", "pservers": 2, "trainers": 3})} if leads else {}
     )
-    labels = {"paddle-launcher/job": "paddle-cluster-job"}
+    if killed:
+        annotations[KILLED_ANNOTATION] = "true"
+    labels = {"paddle-launcher/job": "paddle-cluster-job", **({QUEUE_LABEL: queue} if queue else {})}
     return {
         "metadata": {"name": name, "labels": labels, "annotations": annotations},
         "spec": {"parallelism": 3, **(spec or {})},
@@ -80,13 +83,40 @@ def test_only_a_complete_job_has_a_completion() -> None:
         ({"conditions": ended("Complete")}, {"active": 3}, "Complete"),
         ({"active": 3, "ready": 3}, {"conditions": ended("Failed")}, "Failed"),
         ({"conditions": ended("Failed")}, {"active": 3, "ready": 3}, "Failed"),
-        ({"active": 1, "spec": {"suspend": True}}, {}, "Killed"),
+        ({"active": 1, "spec": {"suspend": True}, "killed": True}, {}, "Killed"),
+        ({"spec": {"suspend": True}, "killed": True, "queue": "q"}, {}, "Killed"),
+        ({"spec": {"suspend": True}}, {}, "Queued"),
+        ({"spec": {"suspend": True}, "startTime": "2026-11-18T10:00:00Z"}, {}, "Suspended"),
+        ({"spec": {"suspend": True}, "startTime": "2026-11-18T10:00:00Z", "queue": "q"}, {}, "Queued"),
+        ({"active": 3, "ready": 3, "killed": True}, {"active": 3, "ready": 3}, "Running"),
+        ({"active": 3, "ready": 3}, {"spec": {"suspend": True}, "killed": True}, "Killed"),
+        ({"active": 3, "ready": 3}, {"spec": {"suspend": True}}, "Queued"),
+        ({"spec": {"suspend": True}, "conditions": ended("Complete")}, {}, "Complete"),
     ],
 )
 def test_a_gangs_state_is_that_of_all_its_jobs(trainers: Json, pservers: Json, state: str) -> None:
     other = a_job("paddle-cluster-job-pserver", leads=False, **pservers)
     assert gang(other, a_job(**trainers)).state == state
     assert gang(other, a_job(**trainers)).lead.name == "paddle-cluster-job-trainer"
+
+
+@pytest.mark.parametrize(
+    ("trainers", "told", "held", "left"),
+    [
+        ({}, "is starting", "", False),
+        ({"startTime": "T"}, "is starting since T", "", False),
+        ({"conditions": ended("Failed")}, "has failed since 2026-11-18T10:00:00Z", "", True),
+        ({"spec": {"suspend": True}, "killed": True}, "was killed", "", True),
+        ({"spec": {"suspend": True}, "queue": "team"}, "is queued", "the queue team starts it", False),
+        ({"spec": {"suspend": True}, "queue": "q", "startTime": "T"}, "is queued", "the queue q starts it", True),
+        ({"spec": {"suspend": True}}, "is queued", "`paddlectl resume paddle-cluster-job` lets it go on", False),
+        ({"spec": {"suspend": True}, "startTime": "T"}, "is suspended",
+         "`paddlectl resume paddle-cluster-job` lets it go on", True),
+    ],
+)  # fmt: skip
+def test_a_job_says_how_it_is_and_what_lets_it_go_on(trainers: Json, told: str, held: str, left: bool) -> None:
+    found = gang(a_job(**trainers))
+    assert (found.told(), found.held, found.left) == (f"job paddle-cluster-job {told}", held, left)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,22 @@
+"""`paddlectl resume`: lets a job go on that was suspended or killed."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from launcher.desk.jobs import control
+from launcher.desk.session import Desk
+
+EXAMPLES = """\
+  paddlectl resume my-job        it goes on after its last complete pass"""
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Add which job."""
+    parser.add_argument("job")
+
+
+def run(given: Namespace, desk: Desk) -> int:
+    """Let the job go on."""
+    desk.terminal.note(control.resume(given.job, desk))
+    return 0
