@@ -41,11 +41,11 @@ def act(verb: str, job: Job, own: str = PYTHON, **options: Any) -> Any:  # noqa:
 
 def here(verb: str, job: Job, options: Mapping[str, Any]) -> Any:  # noqa: ANN401  # as the desk's
     """Do it in this process."""
-    from launcher.desk.jobs import control
+    from launcher.desk.jobs import control, submit
 
     if verb in control.WITH_JOB:
         return control.WITH_JOB[verb](job, **options)
-    return control.BY_NAME[verb](job.job_name, namespace=job.namespace, **options)
+    return control.BY_NAME[verb](job.job_name, submit.desk_of(job), **options)
 
 
 def _there(own: str, verb: str, job: Job, options: Mapping[str, Any]) -> Any:  # noqa: ANN401  # as the desk's

@@ -46,18 +46,22 @@ SAID_BY = {
 }
 
 
-def problems(job: Job) -> Iterator[str]:
-    """Yield a sentence for each mistake."""
+def problems(job: Job, lent: bool = False) -> Iterator[str]:
+    """Yield a sentence for each mistake; what a datacenter lends, image and volumes, may still be missing."""
     wrong = [*_counts(job)]
     yield from wrong
     yield from names.wrong_with(job.job_name, job.together, *((1, 1) if wrong else (job.pservers, job.trainers)))
+    if job.runtime_image or not lent:
+        yield from _image(job)
     yield from _names(job)
     yield from _quantities(job)
     yield from _environment(job)
     wrong_program, wrong_volumes = [*_program(job)], [*_each_volume(job)]
     yield from wrong_program
     yield from wrong_volumes or _volumes(job)
-    if not wrong_program and not wrong_volumes:
+    if not (lent or wrong_volumes):
+        yield from _job_path(job)
+    if not (lent or wrong_program or wrong_volumes):
         yield from _program_on_volumes(job)
 
 
@@ -69,9 +73,12 @@ def _counts(job: Job) -> Iterator[str]:
         yield f"passes={job.passes!r}: expected a whole number, 1 or more"
 
 
-def _names(job: Job) -> Iterator[str]:
+def _image(job: Job) -> Iterator[str]:
     if not _is_image(_text(job.runtime_image)):
         yield f"runtime_image={job.runtime_image!r}: expected an image's name, such as your-repo/paddle:mypaddle"
+
+
+def _names(job: Job) -> Iterator[str]:
     if job.namespace and not names.is_label(job.namespace):
         yield f"namespace={job.namespace!r}: expected a namespace's name, such as default"
     if job.registry and not names.is_subdomain(job.registry):
@@ -144,6 +151,10 @@ def _volumes(job: Job) -> Iterator[str]:
     if job.restricted and any(each.direct for each in job.volumes):
         expected = "a claim on it, or restricted=False"
         yield f"the restricted pod security standard does not allow a volume by host_path or nfs: expected {expected}"
+
+
+def _job_path(job: Job) -> Iterator[str]:
+    found = places.mounts(job)
     if job.job_path and not (is_below(_text(job.job_path)[1:]) and places.is_on_volume(job.job_path, found)):
         yield f"job_path={job.job_path!r}: expected a writable directory on a volume of the job"
     elif job.job_path and not is_plain(job.job_path):

@@ -64,7 +64,7 @@ class Job:
             settled["pservers"] = self.trainers
         for name, value in settled.items():
             object.__setattr__(self, name, value)
-        found = [*problems(self)]
+        found = [*problems(self, lent=bool(self.datacenter))]
         if use_gpu is False and self.gpu_nums:
             found.append(f"use_gpu=False and gpu_nums={self.gpu_nums}: expected one of them")
         if found:
@@ -80,6 +80,8 @@ class Job:
         """Return the objects to create, in this order: the trainers' Job first, which owns the rest."""
         from launcher.job.manifests import manifests
 
+        if found := [*problems(self)]:  # of what the datacenter was to lend
+            raise JobError(found)
         return manifests(self)
 
 

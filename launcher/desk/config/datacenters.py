@@ -6,9 +6,11 @@ No I/O here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from launcher.desk.errors import Problem
+from launcher.job import places
+from launcher.job.description import Job
 from launcher.job.volumes import Volume
 
 
@@ -73,6 +75,18 @@ def datacenter_volumes(datacenter: Datacenter) -> tuple[Volume, ...]:
     if datacenter.public:
         found += [_volume(datacenter.public, place, read_only=True) for place in (f"{top}/public", "/pfs/public")]
     return tuple(found)
+
+
+def equipped(job: Job, datacenter: Datacenter) -> Job:
+    """Return a job with what its datacenter lends: volumes where it has none of its own, and its image."""
+    taken = {each.mount_path.rstrip("/") for each in places.volumes(job)}
+    lent = (each for each in datacenter_volumes(datacenter) if each.mount_path not in taken)
+    return replace(
+        job,
+        runtime_image=job.runtime_image or datacenter.image,
+        volumes=(*job.volumes, *lent),
+        restricted=job.restricted and restricted(datacenter),
+    )
 
 
 def restricted(datacenter: Datacenter) -> bool:

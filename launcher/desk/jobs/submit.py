@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from launcher.desk.config import datacenters
 from launcher.desk.errors import Problem, Refused
 from launcher.desk.jobs import lookup
 from launcher.desk.jobs.watch import changes
@@ -24,7 +25,8 @@ GONE_WITHIN = 180.0  # seconds; a pod has a grace of 60
 
 def submit(job: Job, desk: Desk | None = None, *, replace: bool = False) -> _Json:
     """Create a job, with `replace` in the place of one of its name, and return how it is."""
-    desk = desk or Desk(DeskFlags(namespace=job.namespace))
+    desk = desk or desk_of(job)
+    job = _equipped(job, desk)
     return send_job(job, checked_manifests(job, desk, replace=replace), desk, replace=replace)
 
 
@@ -38,9 +40,19 @@ def send_job(job: Job, manifests: tuple[_Json, ...], desk: Desk, *, replace: boo
 
 def dry_run(job: Job, desk: Desk | None = None, *, replace: bool = False) -> str:
     """Let the API server check all of a job, create nothing, and return the manifests as YAML."""
-    desk = desk or Desk(DeskFlags(namespace=job.namespace))
+    desk = desk or desk_of(job)
+    job = _equipped(job, desk)
     checked_manifests(job, desk, replace=replace)
     return str(placed(job, desk.api.namespace))
+
+
+def desk_of(job: Job) -> Desk:
+    """Return the desk of the datacenter and of the namespace that a job names."""
+    return Desk(DeskFlags(namespace=job.namespace, datacenter=job.datacenter))
+
+
+def _equipped(job: Job, desk: Desk) -> Job:
+    return datacenters.equipped(job, desk.datacenter) if job.datacenter else job
 
 
 def placed(job: Job, namespace: str) -> Job:

@@ -258,6 +258,44 @@ def test_the_python_api_does_the_same(plane: ControlPlane, me: User) -> None:
     wait_until(lambda: not everything(plane, me), timeout=30, every=0.2)
 
 
+SENT = """\
+from launcher import job
+
+def submitted(datacenter):
+    mine = job.PaddleJob(
+        job_name="by-python", datacenter=datacenter, entry_point="python train.py", trainer_package_path="package",
+        pservers=1, trainers=1)
+    print(mine.submit()["namespace"], mine.status()["state"])
+
+try:
+    submitted("nowhere")
+except job.JobError as error:
+    print(error)
+submitted("datacenter1")
+"""
+
+
+def test_the_datacenter_that_python_names_takes_the_job(plane: ControlPlane, me: User) -> None:
+    """With its volumes and its image; the current one is another."""
+    path = me.home / ".paddle" / "config"
+    whole = json.loads(path.read_text())
+    whole["datacenters"].append({"name": "other", "endpoint": "https://127.0.0.1:1", "password": "t"})
+    path.write_text(json.dumps({**whole, "current-datacenter": "other"}))
+    done = subprocess.run(
+        (sys.executable, "-c", SENT), env=me.environ(), capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    refused, taken = done.stdout.splitlines()
+    assert refused == f"datacenter 'nowhere' is not in {path}: it has datacenter1, other"
+    assert taken == f"{me.namespace} Starting"
+    (spec, _) = (each["spec"]["template"]["spec"] for each in plane.items(me.namespace, "Job"))
+    assert spec["containers"][0]["image"] == "repo/paddle:2.6.2"
+    assert [each["mountPath"] for each in spec["containers"][0]["volumeMounts"] if "pfs" in each["mountPath"]] == [
+        "/pfs/datacenter1/home/me",
+        "/pfs/datacenter1/user/me",
+    ]
+
+
 def test_get_watches_jobs(plane: ControlPlane, me: User) -> None:
     with me.started("get", "jobs", "-w") as watch:
         assert watch.stdout

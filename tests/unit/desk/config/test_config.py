@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import re
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,8 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launcher.desk.config.config import parsed_config, place, read_config
-from launcher.desk.config.datacenters import Datacenter, DeskConfig, Storage, chosen
+from launcher.desk.config.datacenters import Datacenter, DeskConfig, Storage, chosen, equipped
 from launcher.desk.errors import Problem
+from launcher.job.description import Job
+from launcher.job.problem import JobError
+from launcher.job.volumes import Volume
 
 SEEDS = """\
 datacenters:
@@ -60,6 +66,40 @@ datacenters:
 def test_without_any_the_kubeconfig_is_meant() -> None:
     assert chosen(DeskConfig(), "") == Datacenter()
     assert chosen(parsed_config("", "config"), "") == Datacenter()
+
+
+def a_job(**more: object) -> Job:
+    said = {"job_name": "j", "entry_point": "python t.py", "runtime_image": "i", "datacenter": "dc", **more}
+    return Job(**said)  # type: ignore[arg-type]  # some are to be refused
+
+
+def test_a_datacenter_lends_what_a_job_has_not() -> None:
+    there = Datacenter(name="dc", username="me", image="repo/i:1", volume=Storage(claim="mfs"))
+    bare = equipped(a_job(runtime_image="", trainer_package_path="package"), there)
+    assert (bare.runtime_image, bare.restricted) == ("repo/i:1", True)
+    assert [each.mount_path for each in bare.volumes] == ["/pfs/dc/home/me", "/pfs/dc/user/me"]
+    own = Volume(mount_path="/pfs/dc/home/me/", claim="mine")
+    full = equipped(a_job(volumes=[own]), dataclasses.replace(there, volume=Storage(host_path="/data")))
+    assert (full.runtime_image, full.restricted) == ("i", False)
+    assert [each.claim or each.host_path for each in full.volumes] == ["mine", "/data"]
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ({"runtime_image": ""}, "runtime_image=''"),
+        ({"trainer_package_path": "package"}, "expected a writable volume, or an absolute path"),
+        ({"entry_point": "paddle train"}, "Paddle's v1 keeps its passes on a volume"),
+        ({"job_path": "/pfs/dc/home/me/jobs"}, "expected a writable directory on a volume of the job"),
+    ],
+)
+def test_what_a_datacenter_is_to_lend_is_missed_in_a_manifest_alone(
+    said: Mapping[str, object], expected: str
+) -> None:
+    with pytest.raises(JobError, match=re.escape(expected)):
+        a_job(**said).manifests()
+    with pytest.raises(JobError, match=re.escape(expected)):
+        a_job(**said, datacenter="")
 
 
 @pytest.mark.parametrize(
