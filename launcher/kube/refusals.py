@@ -10,6 +10,9 @@ import re
 from launcher.kube import objects
 
 _LIMIT = 600  # of the server's own words
+# OpenSSL's numbers for what is wrong with a certificate, and its words where there is no TLS at the other end.
+_OTHER_NAME, _NOT_YET, _EXPIRED = (62, 63, 64), 9, 10
+_NO_TLS = ("WRONG_VERSION_NUMBER", "record layer failure", "HTTP_REQUEST", "UNKNOWN_PROTOCOL")
 
 
 class KubeError(Exception):
@@ -54,8 +57,28 @@ def refusal(
         text = f"not allowed: {message}; ask an administrator of the namespace to apply k8s/rbac/desk"
     else:
         text = f"{server_named(host)} answers {status}: {message}"
+        text += "; use https://" if status == 400 and "HTTP request to an HTTPS server" in message else ""
     seconds = float(after) if re.fullmatch(r"[0-9]{1,6}", after) else 0.0
     return ApiRefused(text, status=status, message=message, after=seconds, before=before)
+
+
+def unreachable(
+    host: str, why: str, *, who: str = "", tls: bool = False, certificate: int = 0, detail: str = ""
+) -> str:
+    """Return the sentence for a server that could not be asked; `certificate` is OpenSSL's number of its fault."""
+    told = f"{server_named(host)} cannot be reached: "
+    if certificate in _OTHER_NAME:
+        return f"{told}its certificate is for another name: {detail.rstrip('.')}; use an address that it is for"
+    if certificate in (_NOT_YET, _EXPIRED):
+        return f"{told}its certificate has expired, or is not valid yet; check the clock here, or have it renewed"
+    if certificate:
+        where = "in the configuration" if who.startswith("datacenter") else "in the kubeconfig"
+        remedy = f"; set `certificate-authority:` {where} to the file of the cluster's authority" if who else ""
+        return f"{told}its certificate is not signed by an authority that this machine knows ({detail}){remedy}"
+    if tls and any(each in why for each in _NO_TLS):
+        return f"{told}there is no TLS ({why}); check the port, or whether it is meant to be http://"
+    remedy = "the address, the port and the client's certificate" if tls else "the address, the network and the VPN"
+    return f"{told}{why}; check {remedy}"
 
 
 def server_named(host: str) -> str:

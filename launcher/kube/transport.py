@@ -125,8 +125,13 @@ class Transport:
                 preload_content=False, redirect=False,
             )  # fmt: skip
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
-            text = f"{refusals.server_named(self.host)} cannot be reached: {_why(error)}"
-            raise ApiUnreachable(f"{text}; check the address, the network and the VPN") from None
+            tls = _tls_error(error)
+            raise ApiUnreachable(
+                refusals.unreachable(
+                    self.host, _why(error), who=self.who, tls=tls is not None,
+                    certificate=getattr(tls, "verify_code", 0), detail=getattr(tls, "verify_message", ""),
+                )
+            ) from None  # fmt: skip
         return answer
 
     def bearer(self) -> dict[str, str]:
@@ -173,6 +178,14 @@ def _why(error: Exception) -> str:
     inner = getattr(reason, "__cause__", None) or getattr(reason, "__context__", None) or reason
     text = re.sub(r" object at 0x[0-9a-f]+", "", str(getattr(inner, "strerror", None) or inner))
     return objects.one_sentence(text.rpartition(">: ")[2]) or type(error).__name__
+
+
+def _tls_error(error: BaseException | None) -> ssl.SSLError | None:
+    """Return the error of TLS that an error is about, if it is."""
+    while error is not None and not isinstance(error, ssl.SSLError):
+        reason = getattr(error, "reason", None)
+        error = reason if isinstance(reason, BaseException) else error.__cause__ or error.__context__
+    return error
 
 
 def _no_proxy(proxy: str | None, environ: Mapping[str, str]) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.grounds.api.control_plane import ControlPlane
+from tests.grounds.api.hiccups import between
 from tests.process.desk.test_paddlectl import NAME, SUBMIT, everything, pods, submitted
 from tests.support.desks import User, user
 from tests.support.waiting import wait_until
@@ -134,7 +135,16 @@ def test_an_expired_token_and_a_server_that_is_away_are_told(plane: ControlPlane
     assert (said.code, "would send the token unencrypted" in said.err) == (1, True)
     assert "0ld-token" not in said.err
     me.configure(username="me", endpoint=plane.server, **OLD)
-    assert "certificate verify failed" in me("get", "jobs").err
+    unknown = me("get", "jobs").err
+    assert "its certificate is not signed by an authority that this machine knows (" in unknown
+    assert "; set `certificate-authority:` in the configuration to the file of the cluster's authority\n" in unknown
+    me.configure(**place, endpoint=plane.server.replace("127.0.0.1", "localhost"), **OLD)
+    assert "its certificate is for another name: " in me("get", "jobs").err
+    me.configure(**place, endpoint=plane.server.replace("https", "http"), **OLD)
+    assert "Client sent an HTTP request to an HTTPS server.; use https://\n" in me("get", "jobs").err
+    with between(plane) as plain:
+        me.configure(**place, endpoint=plain.endpoint.replace("http", "https"), **OLD)
+        assert "there is no TLS ([SSL" in me("get", "jobs").err
 
 
 def test_without_a_configuration_the_kubeconfigs_context_serves(
