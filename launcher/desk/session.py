@@ -49,4 +49,6 @@ class Desk:
         """Its API server."""
         from launcher.desk.jobs import api_calls as api  # 0.2 s, which help does without
 
-        return api.opened_api(self.datacenter, self.flags.namespace, self.environ, self.terminal.detail)
+        return api.opened_api(
+            self.datacenter, self.flags.namespace, self.environ, self.terminal.detail, self.terminal.note
+        )

@@ -96,6 +96,11 @@ def busy(status: int) -> bool:
     return status == 429 or status >= 500
 
 
+def refused_at_first(method: str, status: int, after: float) -> bool:
+    """Return whether a request can be sent again without harm: it was not begun, or it changes nothing."""
+    return status == 429 or (status == 503 and (method == "GET" or after > 0))
+
+
 def _renew(who: str) -> str:
     if who.startswith("datacenter"):
         return "put a new one into `password:` in its configuration"

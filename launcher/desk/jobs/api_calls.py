@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from launcher.desk.errors import Problem, Refused, Unreachable
+from launcher.desk.jobs.watch import asked_again, late
 from launcher.kube import kinds, kubeconfig, objects, refusals
 from launcher.kube.transport import Transport
 from launcher.text import split_lines
@@ -31,6 +32,7 @@ class Api:
 
     namespace: str
     transport: Transport
+    say: Callable[[str], None] = lambda _: None
 
     @property
     def host(self) -> str:
@@ -88,20 +90,28 @@ class Api:
         self, method: str, path: str, query: Mapping[str, str] | None = None, *, body: _Json | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> _Json:  # fmt: skip
-        with as_problems():
-            text = self.transport.document(method, path, query or {}, body=body, headers=headers or {})
+        def ask() -> bytes:
+            with as_problems():
+                return self.transport.document(method, path, query or {}, body=body, headers=headers or {})
+
+        with late(self._say_that_it_waits):
+            text = asked_again(ask, method)
         found = objects.parsed_json(text)
         if not isinstance(found, dict):
             raise Problem(f"{self.host} answers, but not as a Kubernetes API server does: check its address")
         return found
+
+    def _say_that_it_waits(self) -> None:
+        self.say(f"waiting for {refusals.server_named(self.host)}, for a minute at most")
 
     def _path(self, kind: str, name: str = "") -> str:
         return kinds.path(kind, self.namespace, name)
 
 
 def opened_api(
-    datacenter: Datacenter, namespace: str, environ: Mapping[str, str], tell: Callable[[str], None]
-) -> Api:
+    datacenter: Datacenter, namespace: str, environ: Mapping[str, str], tell: Callable[[str], None],
+    say: Callable[[str], None] = lambda _: None,
+) -> Api:  # fmt: skip
     """Return the API of a datacenter, or of the kubeconfig's context; nothing is sent yet."""
     with as_problems():
         if datacenter.endpoint:
@@ -113,7 +123,8 @@ def opened_api(
             found.configuration, agent="paddlectl", connect=_CONNECT, silence=_SILENCE, who=found.who,
             environ=environ, tell=tell,
         )  # fmt: skip
-    return Api(namespace=namespace or datacenter.namespace or found.namespace or "default", transport=transport)
+    meant = namespace or datacenter.namespace or found.namespace or "default"
+    return Api(namespace=meant, transport=transport, say=say)
 
 
 @contextmanager

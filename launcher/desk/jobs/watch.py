@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from launcher.desk.errors import Refused, Unreachable
 from launcher.kube import kinds, refusals
@@ -15,8 +17,10 @@ if TYPE_CHECKING:
     from launcher.kube.watch import WatchPatience
 
 _Json = dict[str, Any]
+_T = TypeVar("_T")
 
 _PATIENCE = 60.0  # seconds that an API server may be away
+LATE = 2.0  # seconds after which a user wants to know what is waited for
 
 
 def changes(
@@ -40,12 +44,47 @@ def worth_another_try(error: BaseException) -> bool:
     return mine or refusals.may_pass(error)
 
 
+def asked_again(ask: Callable[[], _T], method: str) -> _T:
+    """Return the answer to a request; a server that is busy is asked again when it says, for a minute at most."""
+    try:
+        return ask()
+    except Refused as refused:
+        if not _busy(refused, method):
+            raise
+        first = [refused]
+
+    def asked() -> _T:
+        if first:  # its pause is to come
+            raise first.pop()
+        return ask()
+
+    return _patience(lambda _: None, lambda error: _busy(error, method)).retrying()(asked)
+
+
+def _busy(error: BaseException, method: str) -> bool:
+    return isinstance(error, Refused) and refusals.refused_at_first(method, error.status, error.after)
+
+
+@contextmanager
+def late(tell: Callable[[], None], seconds: float = LATE) -> Iterator[None]:
+    """Say something where what is done lasts longer."""
+    timer = threading.Timer(seconds, tell)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
 def patiently(tell: Callable[[str], None]) -> tenacity.Retrying:
     """Return what calls a function again while its error is one that passes, for a minute at most."""
     return _patience(tell).retrying()
 
 
-def _patience(tell: Callable[[str], None]) -> WatchPatience:
+def _patience(
+    tell: Callable[[str], None], passes: Callable[[BaseException], bool] = worth_another_try
+) -> WatchPatience:
     import tenacity  # 0.1 s with the API, which help does without
 
     from launcher.kube.watch import WatchPatience
@@ -56,4 +95,4 @@ def _patience(tell: Callable[[str], None]) -> WatchPatience:
 
     # Soon, and every 2 s at the latest: a desk is one client, and its user is waiting.
     wait = tenacity.wait_exponential(multiplier=0.2, max=2)
-    return WatchPatience(passes=worth_another_try, heed=heed, wait=wait, seconds=_PATIENCE)
+    return WatchPatience(passes=passes, heed=heed, wait=wait, seconds=_PATIENCE)

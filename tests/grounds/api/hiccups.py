@@ -23,7 +23,22 @@ class Cut:
     last: bytes = b""
 
 
-Fault = int | Cut | None  # a status, or None where the real answer comes
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Busy:
+    """A refusal that asks to come again after so many seconds."""
+
+    status: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """The real answer, once this is set."""
+
+    until: threading.Event = field(default_factory=threading.Event)
+
+
+Fault = int | Cut | Busy | Held | None  # a status, or None where the real answer comes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -52,21 +67,33 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     server: Server
+    body: bytes  # that was sent
 
     def do_GET(self) -> None:
+        self.body = self.rfile.read(int(self.headers["Content-Length"] or 0))
         url = urlsplit(self.path)
         *_, before, last = url.path.split("/")
         verb = "watch" if "watch=true" in url.query else "list" if last in ("jobs", "pods") else "get"
+        verb = verb if self.command == "GET" else self.command.lower()
         fault = self.server.hiccups.next(f"log {before}" if last == "log" else f"{verb} {last}")
         if isinstance(fault, int):
             self.refuse(fault)
+        elif isinstance(fault, Busy):
+            self.refuse(fault.status, after=fault.after)
+        elif isinstance(fault, Held):
+            fault.until.wait(30)
+            self.pass_on(None)
         else:
             self.pass_on(fault)
 
-    def refuse(self, status: int) -> None:
+    do_POST = do_PATCH = do_GET  # noqa: N815  # as the base class calls them
+
+    def refuse(self, status: int, after: int | None = None) -> None:
         body = json.dumps({"kind": "Status", "code": status, "message": "dial tcp 10.0.0.7:10250: i/o timeout"})
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
+        if after is not None:
+            self.send_header("Retry-After", str(after))
         self.end_headers()
         self.wfile.write(body.encode())
 
@@ -76,7 +103,8 @@ class Handler(BaseHTTPRequestHandler):
             urlsplit(hiccups.server).netloc, context=ssl.create_default_context(cafile=hiccups.authority)
         )
         try:
-            real.request("GET", self.path, headers={"Authorization": self.headers["Authorization"]})
+            said = {name: self.headers[name] for name in ("Authorization", "Content-Type") if self.headers[name]}
+            real.request(self.command, self.path, self.body or None, said)
             answer = real.getresponse()
             self.send_response(answer.status)
             self.send_header("Transfer-Encoding", "chunked")

@@ -15,9 +15,9 @@ from launcher.desk.jobs.api_calls import Api
 from launcher.desk.jobs.logs import Following, Wanted
 from launcher.desk.session import Desk, DeskFlags
 from tests.grounds.api.control_plane import ControlPlane
-from tests.grounds.api.hiccups import Cut, between
+from tests.grounds.api.hiccups import Busy, Cut, Held, between
 from tests.grounds.api.kubelet import bind, serving
-from tests.process.desk.test_paddlectl import NAME, RUNNING, all_become, ended, pods, submitted
+from tests.process.desk.test_paddlectl import NAME, RUNNING, SUBMIT, all_become, ended, pods, submitted
 from tests.support.desks import User
 from tests.support.waiting import wait_until
 
@@ -73,6 +73,32 @@ def test_a_follow_outlives_what_passes_and_loses_no_line(plane: ControlPlane, me
         assert not hiccups.script
     assert out.splitlines() == [f"trainer-0 | line {number}" for number in range(LINES)], err
     assert following.returncode == 0
+
+
+def test_a_server_that_is_busy_is_asked_again_when_it_says(plane: ControlPlane, me: User) -> None:
+    submitted(plane, me)
+    busy = Busy(status=429, after=1)
+    with between(plane) as hiccups:
+        hiccups.script = {"list jobs": [busy, Busy(status=503, after=1)], f"patch {NAME}-trainer": [busy]}
+        killed = me(*me.saying(endpoint=hiccups.endpoint), "kill", NAME)
+        assert not hiccups.script
+        assert killed.code == 0, killed.err
+        assert f"waiting for the Kubernetes API at {hiccups.endpoint}, for a minute at most\n" in killed.err
+        hiccups.script = {"post jobs": [503, busy]}
+        refused = me(*me.saying(endpoint=hiccups.endpoint), *SUBMIT, "--replace")
+        assert (refused.code, "answers 503" in refused.err) == (1, True)
+        assert hiccups.script == {"post jobs": [busy]}
+
+
+def test_a_server_that_is_silent_is_told(plane: ControlPlane, me: User) -> None:
+    held = Held()
+    with between(plane) as hiccups:
+        hiccups.script = {"list jobs": [held]}
+        with me.started(*me.saying(endpoint=hiccups.endpoint), "get", "jobs") as asking:
+            assert asking.stderr
+            assert asking.stderr.readline().startswith("waiting for the Kubernetes API at ")
+            held.until.set()
+            assert asking.wait(timeout=30) == 0
 
 
 def following(api: object) -> Following:

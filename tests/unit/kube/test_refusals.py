@@ -32,6 +32,24 @@ def test_who_cannot_be_reached_has_the_remedy_of_its_reason(said: dict[str, Any]
     assert ("set `certificate" in text) == ("set `certificate" in expected)
 
 
+@pytest.mark.parametrize(
+    ("method", "status", "after", "again"),
+    [
+        ("GET", 429, 0, True),
+        ("POST", 429, 0, True),
+        ("GET", 503, 0, True),
+        ("POST", 503, 1, True),
+        ("POST", 503, 0, False),
+        ("GET", 500, 1, False),
+        ("GET", 404, 1, False),
+    ],
+)
+def test_what_was_not_begun_or_changes_nothing_is_asked_again(
+    method: str, status: int, after: float, again: bool
+) -> None:
+    assert refusals.refused_at_first(method, status, after) == again
+
+
 def test_http_to_a_server_of_https_is_told() -> None:
     body = b"Client sent an HTTP request to an HTTPS server."
     assert str(refusals.refusal(400, body, host="h")).endswith("HTTPS server.; use https://")
