@@ -120,6 +120,9 @@ def _program(job: Job) -> Iterator[str]:
     except ValueError as error:
         yield f"entry_point={job.entry_point!r}: expected words quoted as for a shell ({error})"
         return
+    if found := entry.of_shell(_text(job.entry_point)):
+        told = f"no shell runs it, and {found} is for one: use bash -c '...', or quotes"
+        yield f"entry_point={job.entry_point!r}: {told}"
     if "\0" in _text(job.entry_point) or not (words or job.topology):
         yield f"entry_point={job.entry_point!r}: expected the command that trains, such as 'python train.py'"
     if job.topology and words and words[:2] != entry.V1:

@@ -5,6 +5,7 @@ No I/O here. No shell anywhere: an entry is split into words as a shell would, a
 
 from __future__ import annotations
 
+import re
 import shlex
 
 TYPE_CHECKING = False
@@ -12,11 +13,23 @@ if TYPE_CHECKING:
     from launcher.job.description import Job
 
 V1 = ("paddle", "train")
+_QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.""", re.DOTALL)
+# Whole words that join commands, a `;` at a word's end, redirections at its beginning, and what is replaced anywhere.
+_OF_SHELL = re.compile(r"^(?:&&|\|\|?|\|&|;|&)$|;$|^[0-9]*&?[<>].*|\$[A-Za-z_({].*|`.*")
 
 
 def words(entry: str) -> tuple[str, ...]:
     """Return an entry's words; a ValueError tells of a quote that is not closed."""
     return tuple(shlex.split(entry))
+
+
+def of_shell(entry: str) -> str:
+    """Return the first thing that only a shell would understand, outside of quotes; as words it would do nothing."""
+    bare = _QUOTED.sub("q", entry)
+    for word in bare.split():
+        if found := _OF_SHELL.search(word):
+            return found.group()
+    return ""
 
 
 def is_v1(job: Job) -> bool:

@@ -14,6 +14,38 @@ RIGHT = {"job_name": "a", "runtime_image": "your-repo/paddle:mypaddle", "entry_p
 CLAIM = Volume("/home/jobpath", claim="mfs")
 
 
+@pytest.mark.parametrize(
+    ("entry", "found"),
+    [
+        ("python t.py && echo done", "&&"),
+        ("python t.py || true", "||"),
+        ("python t.py | tee log", "|"),
+        ("python t.py > log", ">"),
+        ("python t.py >>log", ">>log"),
+        ("python t.py 2>&1", "2>&1"),
+        ("python t.py &> log", "&>"),
+        ("python t.py < in", "<"),
+        ("python t.py &", "&"),
+        ("cd a; python t.py", ";"),
+        ("cd a ; python t.py", ";"),
+        ("python t.py --out=$HOME/x", "$HOME/x"),
+        ("python t.py ${HOME}", "${HOME}"),
+        ("python t.py $(date)", "$(date)"),
+        ("python t.py `date`", "`date`"),
+        ("bash -c 'cd a && python t.py > $HOME/log'", ""),
+        ('bash -c "a; b | c"', ""),
+        ("python t.py --price=$5 --url=http://h/?a=1&b=2 a\\;b --cut='$' x|y", ""),
+        ("python t.py \\$HOME \\&", ""),
+    ],
+)
+def test_what_only_a_shell_understands_is_refused(entry: str, found: str) -> None:
+    if found:
+        (told,) = problems(entry_point=entry)
+        assert f"no shell runs it, and {found} is for one: use bash -c '...', or quotes" in told
+    else:
+        PaddleJob(**{**RIGHT, "entry_point": entry})  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("image", ["x", "a/b:1", "localhost/a", "R.example.com:5000/a/b", "h:1/a@sha256:0a"])
 def test_images_that_a_runtime_takes(image: str) -> None:
     said: dict[str, Any] = {**RIGHT, "runtime_image": image, "env": None}
