@@ -100,6 +100,17 @@ def remote(word: str, datacenter: Datacenter) -> Remote:
     return _remote(word, datacenter.volume, f"{_TOP}/{'/'.join(parts[:3])}", parts[3:], read_only=False, name=name)
 
 
+def package(word: str, datacenter: Datacenter) -> str:
+    """Return where a job's pods find a package on the volume, by the rules of `cp`."""
+    named = datacenter_of(word)
+    if named not in ("", datacenter.name):
+        raise Problem(
+            f"{shown(word)} is in {shown(named)}, and the job in {datacenter.name or 'no datacenter'}: "
+            f"copy it there, or use -datacenter {shown(named)}"
+        )
+    return remote(word, datacenter).told
+
+
 def writable(found: Remote) -> Remote:
     """Return a place that may be written to."""
     if found.read_only:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from launcher.desk.config import datacenters
 from launcher.desk.errors import Problem, Refused
+from launcher.desk.files import paths
 from launcher.desk.jobs import lookup
 from launcher.desk.jobs.watch import changes
 from launcher.desk.session import Desk, DeskFlags
@@ -52,7 +53,11 @@ def desk_of(job: Job) -> Desk:
 
 
 def _equipped(job: Job, desk: Desk) -> Job:
-    return datacenters.equipped(job, desk.datacenter) if job.datacenter else job
+    if not job.datacenter:
+        return job
+    if paths.is_remote(job.trainer_package_path):
+        paths.package(job.trainer_package_path, desk.datacenter)
+    return datacenters.equipped(job, desk.datacenter)
 
 
 def placed(job: Job, namespace: str) -> Job:

@@ -9,6 +9,7 @@ from launcher.desk.arguments import flag, whole
 from launcher.desk.config import datacenters
 from launcher.desk.config.datacenters import Datacenter
 from launcher.desk.errors import Problem
+from launcher.desk.files import paths
 from launcher.desk.jobs import submit
 from launcher.desk.jobs.logs import logs
 from launcher.desk.jobs.wait import wait
@@ -31,7 +32,7 @@ def arguments(parser: ArgumentParser) -> None:
     flag(parser, "dry-run", action="store_true", help="print what would be sent, and send nothing")
     flag(parser, "replace", action="store_true", help="remove a job of this name first")
     flag(parser, "follow", action="store_true", help="show the logs until it ends; exit 1 if it fails")
-    place = "the program's directory: here, on the volume (/pfs/...) or in the image"
+    place = "the program's directory: on this machine (./...), on the volume (/pfs/...) or in the image (/...)"
     parser.add_argument("package", nargs="?", default="", help=place)
 
 
@@ -45,7 +46,13 @@ def of_a_job(parser: ArgumentParser) -> None:
     flag(parser, "pservers", type=whole(1, 1000), default=1, metavar="N", help="number of pservers (1)")
     flag(parser, "psmemory", default="1Gi", metavar="SIZE", help="memory of each pserver (1Gi)")
     flag(parser, "topology", default="", metavar="FILE", help="a v1 config file in the package")
-    flag(parser, "entry", default="", metavar="COMMAND", help="the command that trains, such as 'python train.py'")
+    flag(
+        parser,
+        "entry",
+        default="",
+        metavar="COMMAND",
+        help="the command that trains, such as 'python train.py'; no shell runs it",
+    )
     flag(parser, "passes", type=whole(1, 1_000_000), default=None, metavar="N", help="passes over the data")
     flag(parser, "image", default="", metavar="IMAGE", help="the runtime image (the datacenter's)")
     flag(parser, "registry", default="", metavar="NAME", help="the pull secret that `paddlectl registry` made")
@@ -60,9 +67,11 @@ def run(given: Namespace, desk: Desk) -> int:
     manifests = submit.checked_manifests(
         job, desk, replace=given.replace
     )  # first: a job that is refused leaves no package
+    target = f"/pfs/{desk.datacenter.name}/home/{desk.datacenter.username}/jobs/{job.job_name}/package"
+    if told := package_told(job.trainer_package_path, local, target):
+        desk.terminal.note(told)
     if local:
-        home = f"/pfs/{desk.datacenter.name}/home/{desk.datacenter.username}"
-        _upload(desk, local, f"{home}/jobs/{job.job_name}/package")
+        _upload(desk, local, target)
     done = submit.send_job(job, manifests, desk, replace=given.replace)
     name = done["name"]
     desk.terminal.note(
@@ -77,8 +86,6 @@ def run(given: Namespace, desk: Desk) -> int:
 
 def _upload(desk: Desk, directory: Path, target: str) -> None:
     """Copy a directory of this machine to a place below /pfs."""
-    from launcher.desk.files import paths
-
     paths.check_system()
     from launcher.desk.files import copy
 
@@ -94,7 +101,7 @@ def job_described(given: Namespace, datacenter: Datacenter, namespace: str) -> t
             "-image is not given: expected the runtime image, or `image:` in the datacenter's configuration"
         )
     there = datacenters.datacenter_volumes(datacenter)
-    package, local = _package(given.package, there=bool(there))
+    package, local = _package(given.package, datacenter, there=bool(there))
     job = PaddleJob(
         job_name=given.jobname,
         entry_point=given.entry,
@@ -119,12 +126,14 @@ def job_described(given: Namespace, datacenter: Datacenter, namespace: str) -> t
     return job, local
 
 
-def _package(given: str, *, there: bool) -> tuple[str, Path | None]:
+def _package(given: str, datacenter: Datacenter, *, there: bool) -> tuple[str, Path | None]:
     """Return what the pods call the package, and where it is here if it has to be brought there first."""
-    if given.startswith("/pfs/") and not there:
-        raise Problem(f"{given} is on a volume, and the datacenter has none: set `volume:` in its configuration")
-    if not given or given.startswith("/pfs/"):
-        return given.rstrip("/"), None
+    if paths.is_remote(given):
+        if not there:
+            raise Problem(f"{given} is on a volume, and the datacenter has none: set `volume:` in its configuration")
+        return paths.package(given, datacenter), None
+    if not given:
+        return "", None
     local = Path(given)
     if local.is_dir():
         if not there:
@@ -137,6 +146,15 @@ def _package(given: str, *, there: bool) -> tuple[str, Path | None]:
     raise Problem(
         f"{given} is not a directory on this machine: expected the program's package, on this machine or below /pfs/"
     )
+
+
+def package_told(package: str, local: Path | None, target: str) -> str:
+    """Return which package was meant: a path that begins with / may be this machine's or the image's."""
+    if local:
+        return f"the package is {local} on this machine: it is copied to {target}"
+    if package and not paths.is_remote(package):
+        return f"the package is {package} in the image: this machine has no such directory"
+    return ""
 
 
 def _dry(job: PaddleJob, desk: Desk, *, replace: bool) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from contextlib import suppress
@@ -192,6 +193,36 @@ def test_durations(text: str, expected: int) -> None:
 def test_a_package_that_is_not_there_is_told(package: str) -> None:
     with pytest.raises(Problem, match="is not a directory on this machine"):
         given_by("-jobname", "a", "-entry", "x", package)
+
+
+@pytest.mark.parametrize(
+    ("package", "told"),
+    [
+        ("/pfs/other/home/me@x.com/p", "is in other, and the job in dc: copy it there, or use -datacenter other"),
+        ("/pfs/dc/home/you/p", "that is another user's directory: yours is /pfs/dc/home/me@x.com"),
+        ("/pfs/[datacenter_name]/home/[username]/p", "is in [datacenter_name], and the job in dc"),
+        ("/pfs/nonsense", "expected a path below /pfs/dc/home/me@x.com"),
+        ("/pfs/dc/home/me@x.com/../you", "expected a path without `..`"),
+        ("/pfs", "expected a path below /pfs/dc/home/me@x.com"),
+    ],
+)
+def test_a_package_on_the_volume_is_checked_as_cp_does(package: str, told: str) -> None:
+    with pytest.raises(Problem, match=re.escape(told)):
+        given_by("-jobname", "a", "-entry", "x", package)
+
+
+def test_which_package_was_meant_is_told(tmp_path: Path) -> None:
+    assert submit.package_told("package", tmp_path, "/pfs/x") == (
+        f"the package is {tmp_path} on this machine: it is copied to /pfs/x"
+    )
+    assert submit.package_told("/p", None, "") == "the package is /p in the image: this machine has no such directory"
+    assert submit.package_told("/pfs/public/p", None, "") == submit.package_told("", None, "") == ""
+
+
+@pytest.mark.parametrize("package", ["/pfs/dc/home/me@x.com/p/", "/pfs/dc/user/me@x.com/p", "/pfs/public/p", "/p"])
+def test_a_package_that_pods_can_read_is_taken(package: str) -> None:
+    job = given_by("-jobname", "a", "-entry", "x", package)
+    assert job.trainer_package_path == package.rstrip("/")  # type: ignore[attr-defined]
 
 
 def test_a_package_of_this_machine_is_to_be_brought_to_the_volume(tmp_path: Path) -> None:
