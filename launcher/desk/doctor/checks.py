@@ -5,8 +5,10 @@ No I/O here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 _Json = dict[str, Any]
@@ -27,6 +29,15 @@ _NEEDED = {
 }
 RIGHTS = tuple((group, resource, verb) for (group, resource), verbs in _NEEDED.items() for verb in verbs)
 _SHARED = ("ReadWriteMany", "RWX")
+_UNITS = {
+    **{
+        unit: Decimal(1000) ** power
+        for power, unit in enumerate(("n", "u", "m", "", "k", "M", "G", "T", "P", "E"), -3)
+    },
+    **{f"{unit}i": Decimal(1024) ** power for power, unit in enumerate("KMGTPE", 1)},
+}
+_QUANTITY = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:[eE]([+-]?[0-9]{1,3})|([numkMGTPE]|[KMGTPE]i))?")
+_SHM, _SMALL = "/dev/shm", 64 << 20  # noqa: S108  # a pod's own; what a container has by itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +48,18 @@ class Finding:
     good: bool
     sentence: str
     remedy: str = ""
+    checked: bool = True  # what was not is no failure
+
+    @property
+    def mark(self) -> str:
+        """What stands before it."""
+        return "--" if not self.checked else "ok" if self.good else "FAIL"
+
+
+def summary(found: Collection[Finding]) -> str:
+    """Return what is to be known of all findings besides their sentences: how many were not checked."""
+    left = [each for each in found if not each.checked]
+    return f"{len(left)} of {len(found)} were not checked (--)" if left else ""
 
 
 def rights(refused: Iterable[tuple[str, str, str]], namespace: str) -> Finding:
@@ -90,12 +113,26 @@ def quota(quotas: Iterable[_Json]) -> Finding:
         f"{resource} {used} of {limit}"
         for each in quotas
         for resource, limit in ((each.get("status") or {}).get("hard") or {}).items()
-        if (used := (each["status"].get("used") or {}).get(resource)) == limit
+        if _reached(used := (each["status"].get("used") or {}).get(resource), limit)
     ]
     if full:
         remedy = "`paddlectl get jobs` shows which jobs use it; `paddlectl kill` ends one"
         return Finding(what="quota", good=False, sentence=f"used up: {', '.join(full)}", remedy=remedy)
     return Finding(what="quota", good=True, sentence="no limit is reached")
+
+
+def _reached(used: object, limit: object) -> bool:
+    there, most = amount(used), amount(limit)
+    return used == limit if there is None or most is None else there >= most
+
+
+def amount(text: object) -> Decimal | None:
+    """Return the number that a quantity of Kubernetes is, or None: 4, 4000m, 4k, 4Gi and 4e3 are some."""
+    found = _QUANTITY.fullmatch(text) if isinstance(text, str) and len(text) < 40 else None
+    if found is None:
+        return None
+    number, exponent, unit = found.groups()
+    return Decimal(number) * (Decimal(10) ** int(exponent) if exponent else _UNITS[unit or ""])
 
 
 def dns(endpoints: Iterable[_Json]) -> Finding:
@@ -127,24 +164,34 @@ def registries_finding(names: Iterable[str]) -> Finding:
 
 
 def shm_finding(pods: Iterable[Mapping[str, Any]]) -> Finding:
-    """Say which pods have the 64 MiB of /dev/shm that a container has by itself; data loaders die of it."""
-    small = []
-    for pod in pods:
-        mounts = [
-            each.get("mountPath")
-            for box in pod["spec"].get("containers", ())
-            for each in box.get("volumeMounts") or ()
-        ]
-        if "/dev/shm" not in mounts:  # noqa: S108  # a pod's own
-            small.append(pod["metadata"]["name"])
+    """Say which pods have the 64 MiB of /dev/shm that a container has by itself, or less; data loaders die of it."""
+    sizes = {each["metadata"]["name"]: _shm(each["spec"]) for each in pods}
+    if not sizes:
+        return unknown("shm", "there is no pod of a job")
+    small = [name for name, size in sizes.items() if size is not None and size <= _SMALL]
     if small:
         remedy = "submit it again with --replace: its pods then have 512 MiB"
         return Finding(
-            what="shm", good=False, sentence=f"only 64 MiB of /dev/shm in {', '.join(small[:5])}", remedy=remedy
+            what="shm", good=False, sentence=f"64 MiB of /dev/shm or less in {', '.join(small[:5])}", remedy=remedy
         )
-    return Finding(what="shm", good=True, sentence="every pod of a job has 512 MiB of /dev/shm")
+    limited = [size for size in sizes.values() if size is not None]
+    least = (
+        f"{int(min(limited)) >> 20} MiB of /dev/shm or more" if limited else "a /dev/shm without a limit of its own"
+    )
+    return Finding(what="shm", good=True, sentence=f"every pod of a job has {least}")
+
+
+def _shm(spec: Mapping[str, Any]) -> Decimal | None:
+    """Return the size of a pod's /dev/shm, or None where the pod does not limit it."""
+    mounts = [each for box in spec.get("containers", ()) for each in box.get("volumeMounts") or ()]
+    names = [each.get("name") for each in mounts if each.get("mountPath") == _SHM]
+    if not names:
+        return Decimal(_SMALL)
+    volumes = [each for each in spec.get("volumes") or () if each.get("name") in names]
+    limits = [amount((each.get("emptyDir") or {}).get("sizeLimit")) for each in volumes]
+    return min((each for each in limits if each is not None), default=None)
 
 
 def unknown(what: str, why: str) -> Finding:
     """Say what could not be checked, which is no failure."""
-    return Finding(what=what, good=True, sentence=f"not checked: {why}")
+    return Finding(what=what, good=True, checked=False, sentence=f"not checked: {why}")

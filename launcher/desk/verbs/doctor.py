@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from launcher.contract import JOB_LABEL
@@ -21,7 +22,8 @@ from launcher.kube import kinds
 if TYPE_CHECKING:
     from launcher.desk.jobs.api_calls import Api
 
-GREEN, RED = 2, 5
+MARK_COLOURS = {"ok": 2, "--": 1, "FAIL": 5}  # green, yellow, red
+AT_ONCE = 8  # questions about rights: one after the other they are seconds on a slow network
 EXAMPLES = """\
   paddlectl doctor                       0 where all is well, else 1
   paddlectl doctor my-job                also whether the job's shards are as its trainers look for them"""
@@ -34,14 +36,16 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(given: Namespace, desk: Desk) -> int:
     """Tell what is well and what is not, with a remedy for each."""
-    well = True
+    every = []
     for found in _findings(desk, given.job):
-        mark = desk.terminal.coloured("ok  ", GREEN) if found.good else desk.terminal.coloured("FAIL", RED)
+        every.append(found)
+        mark = desk.terminal.coloured(f"{found.mark:<4}", MARK_COLOURS[found.mark])
         desk.terminal.out(f"{mark}  {found.what:<7} {found.sentence}\n")
         if not found.good:
-            well = False
             desk.terminal.out(f"      {'':<7} -> {found.remedy}\n")
-    return 0 if well else 1
+    if told := checks.summary(every):
+        desk.terminal.out(f"{told}\n")
+    return 0 if all(found.good for found in every) else 1
 
 
 def _findings(desk: Desk, job: str) -> Iterator[Finding]:
@@ -68,17 +72,21 @@ def _findings(desk: Desk, job: str) -> Iterator[Finding]:
 
 def _refused(api: Api) -> Iterator[tuple[str, str, str]]:
     """Yield the rights that the API server says are not there."""
-    for group, resource, verb in checks.RIGHTS:
-        name, _, part = resource.partition("/")
-        asked = {"namespace": api.namespace, "group": group, "resource": name, "subresource": part, "verb": verb}
-        review = {
-            "apiVersion": "authorization.k8s.io/v1",
-            "kind": "SelfSubjectAccessReview",
-            "metadata": {},
-            "spec": {"resourceAttributes": asked},
-        }
-        if not api.create(review).get("status", {}).get("allowed"):
-            yield group, resource, verb
+    with ThreadPoolExecutor(AT_ONCE) as several:
+        allowed = several.map(lambda right: _allowed(api, *right), checks.RIGHTS)
+        yield from (right for right, given in zip(checks.RIGHTS, allowed, strict=True) if not given)
+
+
+def _allowed(api: Api, group: str, resource: str, verb: str) -> bool:
+    name, _, part = resource.partition("/")
+    asked = {"namespace": api.namespace, "group": group, "resource": name, "subresource": part, "verb": verb}
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "metadata": {},
+        "spec": {"resourceAttributes": asked},
+    }
+    return bool(api.create(review).get("status", {}).get("allowed"))
 
 
 def _pods(api: Api, datacenter: Datacenter) -> Finding:

@@ -119,7 +119,7 @@ def test_without_the_right_to_exec_it_is_told(plane: ControlPlane, me: User, vol
     plane.change(role, {"rules": rules})
     said = me("doctor")
     assert re.search(r"FAIL  rights  missing in .*: get pods/exec, create pods/exec\n", said.out)
-    assert re.search(r'ok    pods    not checked: inside a pod: .*"pods/exec"', said.out), said.out
+    assert re.search(r'--    pods    not checked: inside a pod: .*"pods/exec"', said.out), said.out
     nothing_is_left(plane, me, volume)
 
 
@@ -128,7 +128,7 @@ def test_without_an_image_it_looks_from_outside_alone(plane: ControlPlane, me: U
     assert said.code == 1
     assert "FAIL  volume  the claim mfs is Pending, not Bound" in said.out
     assert "ok    pods    the namespace admits the pods of jobs" in said.out
-    assert "ok    image   not checked from inside a pod: datacenter1 has no `image:`" in said.out
+    assert "--    image   not checked from inside a pod: datacenter1 has no `image:`" in said.out
     assert plane.items(me.namespace, "Pod") == []
     plane.delete(me.namespace, "RoleBinding", "paddlectl")
     assert re.search(r"FAIL  rights  missing in .*: get jobs, ", me("doctor", *me.without("image")).out)

@@ -312,12 +312,54 @@ def test_doctor_on_a_quota_that_is_used_up() -> None:
     assert checks.quota([{}]).good
 
 
+@pytest.mark.parametrize(
+    ("used", "limit", "full"),
+    [
+        ("12", "10", True),
+        ("4000m", "4", True),
+        ("3999m", "4", False),
+        ("4000000000", "4G", True),
+        ("4Gi", "4G", True),
+        ("4G", "4Gi", False),
+        ("1e3", "1k", True),
+        ("1E3", "1E", False),
+        (".5", "500m", True),
+        ("-1", "0", False),
+        ("what", "what", True),
+        ("what", "4", False),
+        (None, "4", False),
+        ("9" * 60, "4", False),
+    ],
+)
+def test_a_quota_is_compared_by_its_numbers(used: object, limit: str, full: bool) -> None:
+    found = checks.quota([{"status": {"hard": {"pods": limit}, "used": {"pods": used}}}])
+    assert found.good != full
+
+
+def test_what_was_not_checked_is_neither_well_nor_a_failure() -> None:
+    well, bad, left = checks.quota([]), checks.no_volume("d"), checks.unknown("dns", "why")
+    assert [each.mark for each in (well, bad, left)] == ["ok", "FAIL", "--"]
+    assert left.good
+    assert checks.summary([well, bad]) == ""
+    assert checks.summary([well, left, left]) == "2 of 3 were not checked (--)"
+
+
+def shm_pod(name: str, *volumes: Json, path: str = "/dev/shm") -> Json:  # a pod's own
+    box = {"volumeMounts": [{"name": "shm", "mountPath": path}]}
+    return {"metadata": {"name": name}, "spec": {"containers": [box], "volumes": list(volumes)}}
+
+
 def test_doctor_on_shared_memory() -> None:
-    bare = {"metadata": {"name": "p"}, "spec": {"containers": [{"volumeMounts": [{"mountPath": "/work"}]}]}}
-    assert not checks.shm_finding([bare]).good
-    own = {"metadata": {"name": "q"}, "spec": {"containers": [{"volumeMounts": [{"mountPath": "/dev/shm"}]}]}}
-    assert checks.shm_finding([own]).good
-    assert checks.shm_finding([own, bare]).sentence == "only 64 MiB of /dev/shm in p"
+    def limit(size: str) -> Json:
+        return {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": size}}
+
+    bare, own = shm_pod("bare", path="/work"), shm_pod("own", limit("512Mi"))
+    small, free = shm_pod("small", limit("64Mi")), shm_pod("free", {"name": "shm", "emptyDir": {}})
+    assert checks.shm_finding([own]).sentence == "every pod of a job has 512 MiB of /dev/shm or more"
+    assert checks.shm_finding([own, shm_pod("q", limit("2Gi"))]).good
+    assert checks.shm_finding([free]).sentence == "every pod of a job has a /dev/shm without a limit of its own"
+    assert checks.shm_finding([own, bare, small]).sentence == "64 MiB of /dev/shm or less in bare, small"
+    assert checks.shm_finding([]).mark == "--"
 
 
 def test_doctor_on_pods_registries_and_names() -> None:
