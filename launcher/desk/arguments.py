@@ -144,6 +144,7 @@ def top() -> Parser:
         prog="paddlectl", add_help=False, allow_abbrev=False, usage="paddlectl <flags> <subcommand> <subcommand args>"
     )
     for_all(parser)
+    flag(parser, "version", action="store_true", help="show the version")
     return parser
 
 

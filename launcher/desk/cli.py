@@ -14,6 +14,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from importlib import import_module
 
+from launcher import __version__
 from launcher.desk import arguments
 from launcher.desk.arguments import WrongUsage
 from launcher.desk.session import Desk, DeskFlags
@@ -21,6 +22,7 @@ from launcher.desk.terminal import Terminal
 from launcher.job.problem import JobError
 
 _HELP = frozenset(("-h", "-help", "--help"))
+_VERSION = frozenset(("-version", "--version"))
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -49,6 +51,9 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def _main(words: Sequence[str]) -> int:
     said = arguments.split_words(words)
+    if _VERSION.intersection(said.before):
+        sys.stdout.write(f"paddlectl {__version__}\n")
+        return 0
     if not said.verb or said.verb == "help" or _HELP.intersection(said.before):
         return _help(said)
     module = _module(said.verb)

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 from contextlib import suppress
-from importlib import import_module
+from importlib import import_module, metadata
 from pathlib import Path
 
 import pytest
@@ -177,6 +177,12 @@ def test_a_datacenter_gives_its_volumes_to_a_job() -> None:
 def test_wrong_usage_is_2_and_says_how(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(words) in ((2,) if words != ["-config"] else (0, 2))
     assert words == ["-config"] or "paddlectl" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("asked", ["-version", "--version"])
+def test_the_version_is_that_of_the_package(asked: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([asked]) == 0
+    assert capsys.readouterr().out == f"paddlectl {metadata.version('paddle-launcher')}\n"
 
 
 def test_a_near_miss_is_named(capsys: pytest.CaptureFixture[str]) -> None:
