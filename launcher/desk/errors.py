@@ -15,6 +15,12 @@ class Problem(JobError):
         super().__init__([sentence])
 
 
+class Mistyped(Problem):
+    """A word that is wrong whatever is there: the exit code is that of wrong usage."""
+
+    code = 2
+
+
 class Refused(Problem):
     """The API server's own refusal, with its status code and the message as it came."""
 

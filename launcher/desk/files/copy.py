@@ -7,7 +7,7 @@ from pathlib import Path
 
 import tenacity
 
-from launcher.desk.errors import Problem
+from launcher.desk.errors import Mistyped, Problem
 from launcher.desk.files.paths import Remote
 from launcher.desk.files.progress import CopyProgress
 from launcher.desk.files.visit import ATTEMPTS, Visit, visit
@@ -64,7 +64,7 @@ def download(desk: Desk, source: Remote, target: str) -> None:
 def landing(target: str) -> tuple[Path, str, bool]:
     """Return the directory that is there, the path below it where files go, and whether they go into that."""
     if ".." in target.split("/"):
-        raise Problem(f"{shown(target)}: `..` is not allowed in dest: change to the directory that contains it")
+        raise Mistyped(f"{shown(target)}: `..` is not allowed in dest: change to the directory that contains it")
     path = Path(target)
     if path.is_dir():
         return path, "", True

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from launcher.desk.config.datacenters import Datacenter, Storage
-from launcher.desk.errors import Problem
+from launcher.desk.errors import Mistyped, Problem
 from launcher.desk.session import Desk
 from launcher.text import shown
 from launcher.transfer.names import checked_path, divided
@@ -52,7 +52,7 @@ def located(desk: Desk, words: Sequence[str]) -> tuple[Desk, tuple[Remote, ...]]
     """Return the desk of the datacenter in these paths, and the place of each on its volume."""
     local = [word for word in words if not is_remote(word)]
     if local:
-        raise Problem(
+        raise Mistyped(
             f"{shown(local[0])}: expected a path on the volume, such as /pfs/<datacenter>/home/<username>/..."
         )
     named = sorted({datacenter_of(word) for word in words} - {""})
@@ -129,7 +129,7 @@ def local_source(word: str, here: str) -> tuple[str, str]:
         path = word[len(here.rstrip("/")) + 1 :]
     parts = [part for part in path.split("/") if part not in ("", ".")]
     if ".." in parts:
-        raise Problem(f"{shown(word)}: `..` is not allowed in src: change to the directory that contains it")
+        raise Mistyped(f"{shown(word)}: `..` is not allowed in src: change to the directory that contains it")
     found = "/".join(parts)
     try:
         checked_path(found or "top")
@@ -143,7 +143,7 @@ def _parts(word: str) -> list[str]:
     try:
         return checked_path(path).split("/") if path else []
     except TransferError:
-        raise Problem(f"{shown(word)}: expected a path without `..`, `.` and `//`") from None
+        raise Mistyped(f"{shown(word)}: expected a path without `..`, `.` and `//`") from None
 
 
 def _remote(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from launcher.desk.errors import Problem
+from launcher.desk.errors import Mistyped, Problem
 from launcher.desk.jobs import job_state
 from launcher.desk.jobs.job_state import KubeJob, KubePod
 from launcher.kube import kinds
@@ -101,7 +101,7 @@ def gang_pods(api: Api, name: str) -> tuple[KubePod, ...]:
 def checked_name(name: str) -> str:
     """Return a name that can be a job's: anything else would be another selector."""
     if not name or not all(mark.isascii() and (mark.isalnum() or mark in "-.") for mark in name):
-        raise Problem(f"{name!r} cannot be a job's name: expected letters, digits and -, no _")
+        raise Mistyped(f"{name!r} cannot be a job's name: expected letters, digits and -, no _")
     return name
 
 

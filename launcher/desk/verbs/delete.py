@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from launcher.desk.errors import Problem
+from launcher.desk.errors import Mistyped
 from launcher.desk.jobs import control, registries
 from launcher.desk.session import Desk
 
@@ -26,6 +26,6 @@ def run(given: Namespace, desk: Desk) -> int:
         desk.terminal.note(registries.registry_removed(desk.api, given.name))
         return 0
     if not given.name:
-        raise Problem("delete job: expected the job's name; `paddlectl get jobs` lists the jobs")
+        raise Mistyped("delete job: expected the job's name; `paddlectl get jobs` lists the jobs")
     desk.terminal.note(control.kill(given.name, desk, remove=True))
     return 0

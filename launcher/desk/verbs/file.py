@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from launcher.desk.errors import Problem
+from launcher.desk.errors import Mistyped
 from launcher.desk.files import paths
 from launcher.desk.session import Desk
 from launcher.desk.verbs import cp
@@ -23,9 +23,9 @@ def arguments(parser: ArgumentParser) -> None:
 def run(given: Namespace, desk: Desk) -> int:
     """Upload."""
     if not paths.is_remote(given.dest):
-        raise Problem(
+        raise Mistyped(
             f"{given.dest}: expected dest to begin with /pfs/<datacenter>/home/<username>; cp copies the other way"
         )
     if paths.is_remote(given.src):
-        raise Problem(f"{given.src}: expected a directory below the current one as src; cp copies the other way")
+        raise Mistyped(f"{given.src}: expected a directory below the current one as src; cp copies the other way")
     return cp.run(given, desk)

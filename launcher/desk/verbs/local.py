@@ -73,23 +73,24 @@ def _described(given: Namespace) -> PaddleJob:
         )
     if not package.is_dir():
         raise Problem(f"{given.package} is not a directory on this machine: expected the program's package")
-    return PaddleJob(
-        job_name=given.jobname,
-        entry_point=given.entry,
-        runtime_image=given.image or "none",
-        memory=given.memory,
-        cpu_nums=given.cpu,
-        gpu_nums=given.gpu,
-        pscpu=given.pscpu,
-        psmemory=given.psmemory,
-        trainers=given.pods or given.parallelism,
-        trainer_package_path=str(package),
-        topology=given.topology,
-        passes=given.passes,
-        registry=given.registry,
-        together=True,
-        volumes=(Volume(mount_path="/volume", claim="here"),),  # the directory stands for one
-    )
+    with submit.as_typed():
+        return PaddleJob(
+            job_name=given.jobname,
+            entry_point=given.entry,
+            runtime_image=given.image or "none",
+            memory=given.memory,
+            cpu_nums=given.cpu,
+            gpu_nums=given.gpu,
+            pscpu=given.pscpu,
+            psmemory=given.psmemory,
+            trainers=given.pods or given.parallelism,
+            trainer_package_path=str(package),
+            topology=given.topology,
+            passes=given.passes,
+            registry=given.registry,
+            together=True,
+            volumes=(Volume(mount_path="/volume", claim="here"),),  # the directory stands for one
+        )
 
 
 def _place(given: Namespace, directory: str, job: str, pods: int) -> RehearsalPlace:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from launcher.desk.arguments import flag, whole
@@ -14,7 +16,7 @@ from launcher.desk.jobs import submit
 from launcher.desk.jobs.logs import logs
 from launcher.desk.jobs.wait import wait
 from launcher.desk.session import Desk
-from launcher.job import PaddleJob
+from launcher.job import JobError, PaddleJob
 
 EXAMPLES = """\
   paddlectl submit -jobname my-job -parallelism 3 -pservers 2 -cpu 1 -memory 1Gi -image repo/paddle:2.6.2 \\
@@ -102,28 +104,39 @@ def job_described(given: Namespace, datacenter: Datacenter, namespace: str) -> t
         )
     there = datacenters.datacenter_volumes(datacenter)
     package, local = _package(given.package, datacenter, there=bool(there))
-    job = PaddleJob(
-        job_name=given.jobname,
-        entry_point=given.entry,
-        runtime_image=image,
-        memory=given.memory,
-        cpu_nums=given.cpu,
-        gpu_nums=given.gpu,
-        pservers=given.pservers,
-        trainers=given.parallelism,
-        pscpu=given.pscpu,
-        psmemory=given.psmemory,
-        volumes=there,
-        trainer_package_path=package,
-        namespace=namespace or datacenter.namespace,
-        topology=given.topology,
-        passes=given.passes,
-        registry=given.registry,
-        together=given.together,
-        datacenter=datacenter.name,
-        restricted=datacenters.restricted(datacenter),
-    )
+    with as_typed():
+        job = PaddleJob(
+            job_name=given.jobname,
+            entry_point=given.entry,
+            runtime_image=image,
+            memory=given.memory,
+            cpu_nums=given.cpu,
+            gpu_nums=given.gpu,
+            pservers=given.pservers,
+            trainers=given.parallelism,
+            pscpu=given.pscpu,
+            psmemory=given.psmemory,
+            volumes=there,
+            trainer_package_path=package,
+            namespace=namespace or datacenter.namespace,
+            topology=given.topology,
+            passes=given.passes,
+            registry=given.registry,
+            together=given.together,
+            datacenter=datacenter.name,
+            restricted=datacenters.restricted(datacenter),
+        )
     return job, local
+
+
+@contextmanager
+def as_typed() -> Iterator[None]:
+    """Have what is wrong with a job exit as other wrong usage does: it was typed so."""
+    try:
+        yield
+    except JobError as error:
+        error.code = 2
+        raise
 
 
 def _package(given: str, datacenter: Datacenter, *, there: bool) -> tuple[str, Path | None]:
