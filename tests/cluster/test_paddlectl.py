@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import subprocess
@@ -120,6 +121,27 @@ def test_a_job_is_followed_killed_in_the_middle_and_submitted_again(me: User) ->
     assert replaced.code == 0, replaced.err
     waited = me("wait", NAME, "--timeout", "150s", timeout=180)
     assert waited.code == 0, waited.err
+
+
+def test_a_training_is_suspended_in_the_middle_and_resumed(me: User, claimed: Volume) -> None:
+    """It costs no restart, and the logs of before are on the volume meanwhile."""
+    until = f"while not os.path.exists('{HOME}/go'): time.sleep(0.1)"
+    program = PROGRAM.replace("time.sleep(float(sys.argv[1]))", until)
+    (claimed.path / "ctr_demo_package" / "train.py").write_text(program)
+    assert me(*submit()).code == 0
+    wait_until(lambda: me("logs", NAME).out.count("trainer of the package") == 2, timeout=120, every=1)
+    assert me("suspend", NAME).code == 0
+    wait_until(lambda: me("get", "workers", NAME).rows == [["NAME", "STATUS", "START"]], timeout=90, every=1)
+    assert me("get", "jobs", "-o", "wide").rows[1][7] == "Suspended"
+    assert "trainer of the package" in me("logs", NAME, timeout=120).out
+    (claimed.path / "go").touch()
+    resumed = me("resume", NAME)
+    assert (resumed.code, "goes on" in resumed.err) == (0, True)
+    waited = me("wait", NAME, "--timeout", "150s", timeout=180)
+    assert waited.code == 0, waited.err
+    lines = (claimed.path / "jobs" / NAME / "output" / "events.jsonl").read_text().splitlines()
+    made = [event for event in map(json.loads, lines) if event["event"] == "generation_made"]
+    assert [(each["generation"], each["restarts"]) for each in made] == [(1, 0), (2, 0)]
 
 
 def test_ctrl_c_leaves_the_job_alone(me: User) -> None:
