@@ -85,6 +85,11 @@ class KubePod:
     over: bool
 
     @property
+    def status(self) -> str:
+        """One word for how it is."""
+        return "Terminating" if self.leaving else self.phase
+
+    @property
     def title(self) -> str:
         """Role and rank, as log lines begin."""
         return f"{self.role}-{self.rank}" if self.rank >= 0 else self.name

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from launcher.desk.errors import Problem, Refused
 from launcher.desk.jobs import lookup
 from launcher.desk.jobs.watch import changes
-from launcher.desk.session import Desk, DeskFlags
+from launcher.desk.session import Desk
 from launcher.job.description import Job
+from launcher.job.problem import Parameter
 from launcher.kube import kinds
 
 if TYPE_CHECKING:
@@ -19,12 +20,12 @@ if TYPE_CHECKING:
 
 _Json = dict[str, Any]
 
+REPLACE = Parameter("replace", value=True)
 GONE_WITHIN = 180.0  # seconds; a pod has a grace of 60
 
 
-def submit(job: Job, desk: Desk | None = None, *, replace: bool = False) -> _Json:
+def submit(job: Job, desk: Desk, *, replace: bool = False) -> _Json:
     """Create a job, with `replace` in the place of one of its name, and return how it is."""
-    desk = desk or Desk(DeskFlags(namespace=job.namespace))
     return send_job(job, checked_manifests(job, desk, replace=replace), desk, replace=replace)
 
 
@@ -36,9 +37,8 @@ def send_job(job: Job, manifests: tuple[_Json, ...], desk: Desk, *, replace: boo
     return {"name": job.job_name, "namespace": desk.api.namespace, "state": "Starting"}
 
 
-def dry_run(job: Job, desk: Desk | None = None, *, replace: bool = False) -> str:
+def dry_run(job: Job, desk: Desk, *, replace: bool = False) -> str:
     """Let the API server check all of a job, create nothing, and return the manifests as YAML."""
-    desk = desk or Desk(DeskFlags(namespace=job.namespace))
     checked_manifests(job, desk, replace=replace)
     return str(placed(job, desk.api.namespace))
 
@@ -53,7 +53,9 @@ def checked_manifests(job: Job, desk: Desk, *, replace: bool) -> tuple[_Json, ..
     api = desk.api
     there = lookup.looked_up(api, job.job_name)
     if there and not replace:
-        raise Problem(f"{there.told()}, and a name is for one job at a time: use --replace, or choose another name")
+        raise Problem(
+            f"{there.told()}, and a name is for one job at a time: use ", REPLACE, ", or choose another name"
+        )
     manifests = placed(job, api.namespace).manifests()
     _needed(api, manifests)
     for each in manifests:
@@ -210,7 +212,7 @@ def _in_the_way(api: Api, manifest: _Json, name: str, *, replace: bool) -> None:
     if any(labels.get(key) != value for key, value in wanted.items()):
         raise Problem(f"a {name} exists and does not belong to this job: remove it, or choose another name")
     if not replace:
-        raise Problem(f"the {name} of an earlier job of this name exists: use --replace, or choose another name")
+        raise Problem(f"the {name} of an earlier job of this name exists: use ", REPLACE, ", or choose another name")
 
 
 def dry_pod(api: Api, job: _Json) -> None:
@@ -230,7 +232,8 @@ def dry_pod(api: Api, job: _Json) -> None:
         if "violates PodSecurity" in refused.message:
             raise Problem(
                 f"the namespace {api.namespace} does not allow such pods: {refused.message}; use claims "
-                "as volumes, or another namespace with -namespace"
+                "as volumes, or another namespace with ",
+                Parameter("namespace", given=False),
             ) from None
         if refused.status in (400, 403, 422):
             raise Problem(f"the API server rejects a pod of {job['metadata']['name']}: {refused.message}") from None

@@ -12,7 +12,6 @@ from pathlib import Path
 from launcher.contract import TRAINER
 from launcher.job import entry
 from launcher.job.description import Job
-from launcher.job.environment import environment
 
 MAKER = "make_data.py"
 START_SH = (  # as it says them
@@ -75,7 +74,7 @@ def recommendation(root: Path, python: Path) -> Example:
 
 def submitted(job: Job, package: Path) -> Example:
     """Return a job of this package as its trainers would run it."""
-    told = environment(job, TRAINER)
+    told = entry.environment(job, TRAINER)
     v1 = entry.is_v1(job)
     flags = (*START_SH, f"--num_passes={V1_PASSES}", f"--trainer_count={told['TRAINER_COUNT']}") if v1 else ()
     return Example(

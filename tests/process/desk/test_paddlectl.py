@@ -235,27 +235,71 @@ mine = job.PaddleJob(
     job_name="by-python", namespace="NAMESPACE", runtime_image="repo/paddle:2.6.2", entry_point="python train.py",
     trainer_package_path="/example/word2vec", pservers=1, trainers=1)
 mine.dry_run()
-print(mine.submit()["state"], mine.status()["state"])
+print(mine.submit().state, mine.status().state)
 try:
     mine.submit()
 except job.JobError as error:
     print(error)
+again = job.get("by-python", "NAMESPACE")
+print(again.job_name, again.namespace)
+print([each.name for each in job.jobs("NAMESPACE")] == ["by-python"], again.status() == mine.status())
+seen = []
+try:
+    again.wait(timeout=1, on_change=seen.append)
+except job.JobError:
+    print([each.state for each in seen])
 mine.kill()
-print(mine.status()["state"])
+print(mine.status().state)
 mine.kill(remove=True)
+try:
+    job.get("by-python", "NAMESPACE")
+except job.JobError as error:
+    print(error)
 """
 
 
-def test_the_python_api_does_the_same(plane: ControlPlane, me: User) -> None:
+def by_python(plane: ControlPlane, me: User, program: str) -> subprocess.CompletedProcess[str]:
+    """Run a program as somebody who has a kubeconfig."""
     environ = {**me.environ(), "KUBECONFIG": str(plane.kubeconfig), "PADDLE_CONFIG": "/dev/null"}
-    words = (sys.executable, "-c", PROGRAM.replace("NAMESPACE", me.namespace))
-    done = subprocess.run(words, env=environ, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
-    first, second, third = done.stdout.splitlines()
+    words = (sys.executable, "-c", program.replace("NAMESPACE", me.namespace))
+    return subprocess.run(words, env=environ, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_the_python_api_does_the_same_with_values_and_says_nothing(plane: ControlPlane, me: User) -> None:
+    done = by_python(plane, me, PROGRAM)
+    assert (done.returncode, done.stderr) == (0, "")
+    first, second, third, listed, fourth, fifth, last = done.stdout.splitlines()
     assert first == "Starting Starting"
-    assert re.search(r"job by-python is starting.*--replace", second)
-    assert third == "Killed"
+    assert re.search(r"job by-python is starting.*use replace=True", second)
+    assert (third, listed) == (f"by-python {me.namespace}", "True True")
+    assert fourth == "['Starting']"
+    assert fifth == "Killed"
+    assert "there is no job by-python" in last
     wait_until(lambda: not everything(plane, me), timeout=30, every=0.2)
+
+
+WATCHED = f"""\
+from launcher import job
+
+mine = job.get("{NAME}", "NAMESPACE")
+print([(each.role, each.rank, each.status, each.ready, each.started) for each in mine.workers()][2:4])
+print(*{{(each.reason, each.about) for each in mine.events() if each.reason == "SuccessfulCreate"}}, sep=chr(10))
+"""
+
+
+def test_pods_and_events_are_values(plane: ControlPlane, me: User) -> None:
+    submitted(plane, me)
+    all_become(plane, me, RUNNING, "trainer")
+
+    def told() -> list[str]:
+        done = by_python(plane, me, WATCHED)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout.splitlines()
+
+    wait_until(lambda: f"('SuccessfulCreate', '{NAME}-pserver')" in told(), timeout=60, every=0.5)
+    assert (
+        told()[0] == "[('trainer', 2, 'Running', True, '2026-11-18T10:00:00Z'), ('pserver', 0, 'Pending', False, '')]"
+    )
 
 
 def test_get_watches_jobs(plane: ControlPlane, me: User) -> None:

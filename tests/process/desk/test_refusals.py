@@ -38,12 +38,12 @@ def test_a_submit_that_fails_half_way_leaves_nothing(plane: ControlPlane, me: Us
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("-jobname", "my_job"), "no _; such as 'my-job'"),
-        (("-memory", "1X"), "memory='1X'"),
-        (("-cpu", "many"), "cpu_nums='many'"),
+        (("-jobname", "my_job"), "-jobname my_job: expected only letters, digits and -, no _; such as 'my-job'"),
+        (("-memory", "1X"), "-memory 1X: expected"),
+        (("-cpu", "many"), "paddlectl: -cpu many: expected"),
         (("-registry", "nowhere"), "there is no Secret nowhere in the namespace"),
         (("-jobname", "a" * 60), "is too long"),
-        (("-image", "Bad Image"), "runtime_image='Bad Image'"),
+        (("-image", "Bad Image"), "-image 'Bad Image': expected"),
         (("-datacenter", "nowhere"), "datacenter 'nowhere' is not in"),
     ],
 )
