@@ -57,6 +57,8 @@ NODES_LABEL = "job-name"  # Kubernetes gives it to a Job's pods
 PSERVERS_LABEL, TRAINERS_LABEL = "paddle-job-pserver", "paddle-job"
 INDEX_ANNOTATION = "batch.kubernetes.io/job-completion-index"
 
+PASSES = "PADDLE_INIT_NUM_PASSES"  # how many passes a program is to make
+
 # In the job's directory on the volume.
 DATA = "data"  # a rank's shard: <rank>/data, or data/<rank>
 MANIFEST = "manifest.json"

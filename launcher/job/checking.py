@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from launcher.contract import STATUS_PORT, is_plain
+from launcher.contract import PASSES, STATUS_PORT, is_plain
 from launcher.job import entry, names, places, quantities
 from launcher.job.problem import Mistake, Parameter
 from launcher.job.volumes import CephFSVolume, Volume, is_below
@@ -39,7 +39,7 @@ SAID_BY = {
     "LAUNCHER_STATUS_PORT": f"the launcher: probes ask {STATUS_PORT}",
     "LAUNCHER_WORKDIR": "trainer_package_path",
     "PADDLE_CLOUD_CURRENT_DATACENTER": "datacenter",
-    "PADDLE_INIT_NUM_PASSES": "passes",
+    PASSES: "passes",
     "POD_IP": "the launcher",
     "PSERVERS": "pservers",
     "TRAINERS": "trainers",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 
-from launcher.contract import PSERVER
+from launcher.contract import PASSES, PSERVER
 from launcher.job import places, quantities
 from launcher.job.names import Names
 
@@ -58,7 +58,7 @@ def environment(job: Job, role: str) -> dict[str, str]:
         # Without a volume that all share there is nothing to keep the gang's record on.
         "LAUNCHER_RECORD": "" if places.job_path(job) else "none",
         "TRAINER_COUNT": _threads(job) if is_v1(job) and role != PSERVER else "",
-        "PADDLE_INIT_NUM_PASSES": str(job.passes or ""),
+        PASSES: str(job.passes or ""),
         "PADDLE_CLOUD_CURRENT_DATACENTER": job.datacenter,
         # A user that the image does not know has / for a home, where no program can keep its cache.
         "HOME": "/tmp" if job.restricted else "",  # noqa: S108  # a volume of the pod's own

@@ -5,10 +5,13 @@ No I/O here. The cluster's texts are without characters that move a terminal's c
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from launcher.desk.jobs.job_state import KubePod
+from launcher.job.text import yaml
 from launcher.job.values import JobEvent, JobStatus, JobWorker, LogLine
 from launcher.kube.objects import text_at, whole_number
 from launcher.text import one_line, visible
@@ -76,3 +79,15 @@ def job_events(found: Iterable[Mapping[str, Any]]) -> tuple[JobEvent, ...]:
 def log_line(pod: KubePod, text: bytes) -> LogLine:
     """Return a line of a pod's log."""
     return LogLine(role=pod.role, rank=pod.rank, pod=pod.name, text=text.decode(errors="replace"))
+
+
+def values_text(found: Mapping[str, object], output: str) -> str:
+    """Return values as JSON or YAML."""
+    whole = {name: _plain(value) for name, value in found.items()}
+    return yaml([whole]) if output == "yaml" else json.dumps(whole, indent=2) + "\n"
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401  # whatever JSON can hold, and dataclasses
+    if isinstance(value, (tuple, list)):
+        return [_plain(each) for each in value]
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from launcher.contract import JOB_LABEL, PSERVER, PSERVERS_LABEL, SPEC_ANNOTATION, TRAINER
+from launcher.contract import JOB_LABEL, PASSES, PSERVER, PSERVERS_LABEL, SPEC_ANNOTATION, TRAINER
 from launcher.kube import objects
 from launcher.kube.objects import Object, mapping, rows, text_at, whole_number
 
@@ -44,6 +44,10 @@ class KubeJob:
     why: str
     image: str
     spec: Object = field(default_factory=dict)
+    requests: Object = field(default_factory=dict)  # of each pod
+    limits: Object = field(default_factory=dict)
+    passes: str = ""
+    registries: tuple[str, ...] = ()
 
     @property
     def leads(self) -> bool:
@@ -100,7 +104,10 @@ def kube_job(found: Object) -> KubeJob:
     metadata, spec, status = mapping(found, "metadata"), mapping(found, "spec"), mapping(found, "status")
     ends = [each for each in rows(status, "conditions") if each.get("status") == "True"]
     end = next((each for each in ends if each.get("type") in ("Complete", "Failed")), {})
-    containers = rows(mapping(spec, "template", "spec"), "containers")
+    pod = mapping(spec, "template", "spec")
+    containers = rows(pod, "containers")
+    container = containers[0] if containers else {}
+    passes = (each for each in rows(container, "env") if each.get("name") == PASSES)
     return KubeJob(
         gang=text_at(mapping(metadata, "labels"), JOB_LABEL) or text_at(metadata, "name"),
         name=text_at(metadata, "name"),
@@ -116,7 +123,11 @@ def kube_job(found: Object) -> KubeJob:
         leaving=bool(metadata.get("deletionTimestamp")),
         end=text_at(end, "type"),
         why=": ".join(filter(None, (text_at(end, "reason"), text_at(end, "message")))),
-        image=text_at(containers[0], "image") if containers else "",
+        image=text_at(container, "image"),
+        requests=mapping(container, "resources", "requests"),
+        limits=mapping(container, "resources", "limits"),
+        passes=text_at(next(passes, {}), "value"),
+        registries=tuple(filter(None, (text_at(each, "name") for each in rows(pod, "imagePullSecrets")))),
         spec=_asked(mapping(metadata, "annotations").get(SPEC_ANNOTATION)),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -80,12 +80,17 @@ def gang_pods(api: Api, name: str) -> tuple[KubePod, ...]:
 
 def gangs(api: Api) -> tuple[JobGang, ...]:
     """Return all jobs, in the order in which the API lists the Jobs that lead them."""
-    found = tuple(map(job_state.kube_job, api.listed("Job", kinds.OURS)))
-    of: dict[str, list[KubeJob]] = {}
+    return gangs_of(map(job_state.kube_job, api.listed("Job", kinds.OURS)))
+
+
+def gangs_of(jobs: Iterable[KubeJob]) -> tuple[JobGang, ...]:
+    """Return the gangs that these Jobs are, in the order of those that lead them."""
+    found = tuple(jobs)
+    led: dict[str, tuple[KubeJob, ...]] = {}
     for each in found:
-        of.setdefault(each.gang, []).append(each)
-    made = (gang_of(tuple(of[each.gang])) for each in found if each.leads)
-    return tuple(each for each in made if each)
+        if not each.leads:
+            led[each.gang] = (*led.get(each.gang, ()), each)
+    return tuple(JobGang(jobs=(each, *led.get(each.gang, ()))) for each in found if each.leads)
 
 
 def gang_events(api: Api, gang: JobGang, pods: tuple[KubePod, ...]) -> Iterator[Object]:

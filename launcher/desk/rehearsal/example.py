@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from launcher.contract import TRAINER
+from launcher.contract import PASSES, TRAINER
 from launcher.job import entry
 from launcher.job.description import Job
 
@@ -24,7 +24,7 @@ START_SH = (  # as it says them
     "--config=./trainer_config.py",
 )
 V1_PASSES = 10  # start.sh's, too
-SAID = ("LAUNCHER_RUNTIME", "PADDLE_INIT_NUM_PASSES")
+SAID = ("LAUNCHER_RUNTIME", PASSES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from launcher.contract import JOB_LABEL
+from launcher.desk.arguments import flag
 from launcher.desk.config import datacenters
 from launcher.desk.config.datacenters import Datacenter
 from launcher.desk.doctor import checks
 from launcher.desk.doctor.checks import Finding
 from launcher.desk.errors import Problem, Refused
-from launcher.desk.jobs import lookup, submit
+from launcher.desk.jobs import answers, lookup, submit
 from launcher.desk.jobs.registries import registries_listed
 from launcher.desk.session import Desk
 from launcher.job import PaddleJob
@@ -30,18 +31,26 @@ EXAMPLES = """\
 def arguments(parser: ArgumentParser) -> None:
     """Add whose shards to look at."""
     parser.add_argument("job", nargs="?", default="")
+    flag(parser, "o", "output", choices=("json", "yaml"), default="", help="as values")
 
 
 def run(given: Namespace, desk: Desk) -> int:
     """Tell what is well and what is not, with a remedy for each."""
-    well = True
-    for found in _findings(desk, given.job):
-        mark = desk.terminal.coloured("ok  ", GREEN) if found.good else desk.terminal.coloured("FAIL", RED)
-        desk.terminal.out(f"{mark}  {found.what:<7} {found.sentence}\n")
-        if not found.good:
-            well = False
-            desk.terminal.out(f"      {'':<7} -> {found.remedy}\n")
-    return 0 if well else 1
+    found = []
+    for each in _findings(desk, given.job):
+        found.append(each)
+        if not given.o:
+            _show(desk, each)
+    if given.o:
+        desk.terminal.out(answers.values_text({"findings": found}, given.o))
+    return 0 if all(each.good for each in found) else 1
+
+
+def _show(desk: Desk, found: Finding) -> None:
+    mark = desk.terminal.coloured("ok  ", GREEN) if found.good else desk.terminal.coloured("FAIL", RED)
+    desk.terminal.out(f"{mark}  {found.what:<7} {found.sentence}\n")
+    if not found.good:
+        desk.terminal.out(f"      {'':<7} -> {found.remedy}\n")
 
 
 def _findings(desk: Desk, job: str) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -133,3 +134,18 @@ def test_lines_are_values_in_python_and_who_stops_reading_is_done(stage: Stage) 
     done = by_python(stage.plane, stage.me, READING)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == ["pserver-0 | second", "pserver-1 | second", "['first', 'second']"]
+
+
+def test_why_a_pod_that_runs_is_not_ready_is_its_launchers_own_sentence(stage: Stage) -> None:
+    waiting = "job-2.peers-job does not resolve (Name or service not known), 1 expected"
+    event = json.dumps({"timestamp": "t", "event": "waiting_for_peers", "reason": waiting})
+    for name in stage.pods:
+        stage.kubelet.write(name, event, "loading")
+        stage.become(name, {**RUNNING, "conditions": [{"type": "Ready", "status": "False"}]})
+    page = stage.me("describe", NAME).out
+    assert page.count(waiting) == len(stage.pods)
+    stage.become(stage.pods[0], RUNNING)
+    ready = {
+        each["name"]: each["why"] for each in json.loads(stage.me("describe", NAME, "-o", "json").out)["workers"]
+    }
+    assert [name for name, why in ready.items() if not why] == [stage.pods[0]]

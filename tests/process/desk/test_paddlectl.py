@@ -8,14 +8,18 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml  # type: ignore[import-untyped]  # comes with the kubernetes package, its stubs do not
 
+from launcher import job
 from tests.grounds.api.control_plane import ControlPlane
 from tests.grounds.api.nodes import node_of
 from tests.support.desks import User
+from tests.support.terminals import on_a_terminal
 from tests.support.waiting import wait_until
 
 SUBMIT = (
@@ -316,9 +320,32 @@ def test_get_watches_jobs(plane: ControlPlane, me: User) -> None:
     ("output", "reading"),
     [("json", json.loads), ("yaml", yaml.safe_load)],
 )
-def test_get_shows_whole_objects(
-    plane: ControlPlane, me: User, output: str, reading: Callable[[str], dict[str, list[object]]]
+def test_get_and_describe_show_values_of_ours(
+    plane: ControlPlane, me: User, output: str, reading: Callable[[str], dict[str, Any]]
 ) -> None:
     submitted(plane, me)
-    assert len(reading(me("get", "jobs", "-o", output).out)["items"]) == 1
-    assert len(reading(me("get", "workers", NAME, "-o", output).out)["items"]) == 5
+    (listed,) = reading(me("get", "jobs", "-o", output).out)["items"]
+    pods = reading(me("get", "workers", NAME, "-o", output).out)["items"]
+    page = reading(me("describe", NAME, "-o", output).out)
+    assert (listed["name"], listed["state"], listed["trainers"], listed["pservers"]) == (NAME, "Starting", 3, 2)
+    assert listed.keys() == page["job"].keys() == {each.name for each in fields(job.Status)}
+    assert [(each["role"], each["rank"], each["status"]) for each in pods][2:4] == [
+        ("trainer", 2, "Pending"), ("pserver", 0, "Pending"),
+    ]  # fmt: skip
+    assert page["workers"] == pods
+    assert page["asked"]["trainers"] == {
+        "number": 3, "requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": "1Gi"},
+    }  # fmt: skip
+    assert page["asked"]["passes"] == "1"
+    assert all(event["about"].startswith(NAME) for event in page["events"])
+
+
+def test_on_a_terminal_columns_fit_and_tell_the_state(plane: ControlPlane, me: User) -> None:
+    submitted(plane, me)
+    code, shown = on_a_terminal(me.words("get", "jobs"), b"", **me.environ())
+    assert code == 0, shown
+    head, row = shown.splitlines()
+    assert head.split() == ["NUM", "NAME", "SUCC", "FAIL", "START", "COMP", "ACTIVE", "STATE", "AGE"]
+    assert re.fullmatch(r"\d+[sm]", row.split()[-1])
+    for name, cell in (("NAME", NAME), ("SUCC", "<nil>"), ("STATE", "Starting")):
+        assert row[head.index(name) :].startswith(cell)
