@@ -59,6 +59,8 @@ PSERVERS_LABEL, TRAINERS_LABEL = "paddle-job-pserver", "paddle-job"
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 INDEX_ANNOTATION = "batch.kubernetes.io/job-completion-index"
 
+PASSES = "PADDLE_INIT_NUM_PASSES"  # how many passes a program is to make
+
 # In the job's directory on the volume.
 DATA = "data"  # a rank's shard: <rank>/data, or data/<rank>
 MANIFEST = "manifest.json"

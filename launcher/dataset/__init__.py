@@ -11,6 +11,7 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from launcher.dataset import recordio as recordio
+    from launcher.dataset import uci_housing as uci_housing
     from launcher.dataset.problem import Damaged as Damaged
     from launcher.dataset.problem import DatasetError as DatasetError
     from launcher.dataset.readers import cluster_files_reader as cluster_files_reader
@@ -32,6 +33,7 @@ _PLACES = {
     "recordio": "",
     "recordio_reader": "readers",
     "split": "writing",
+    "uci_housing": "",
 }
 DATA_HOME = os.path.expanduser("~/.cache/paddle/dataset")  # where Paddle's own datasets are kept
 common = sys.modules[__name__]  # Paddle's name of the room with these functions, so that programs need no other

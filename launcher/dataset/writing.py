@@ -56,8 +56,18 @@ def convert(
     num_shards: int | None = None,
     compressor: str = "none",
     dumps: Callable[[Any], bytes] = pickle.dumps,
+    *,
+    num_prefix: str | None = None,
 ) -> int:
-    """Write the records to RecordIO files of `line_count` records, or to `num_shards` files; return their number."""
+    """Write the records to RecordIO files of `line_count` records, or to `num_shards` files; return their number.
+
+    `num_prefix` is another name of `name_prefix`: the seeds' list of arguments has it, their example the first one.
+    """
+    if num_prefix is not None and name_prefix not in ("part", num_prefix):
+        raise DatasetMisuse(
+            f"name_prefix={name_prefix!r} and num_prefix={num_prefix!r}: two names of one argument: set only one"
+        )
+    name_prefix = name_prefix if num_prefix is None else num_prefix
     if (line_count is None) == (num_shards is None):
         raise DatasetMisuse("convert: expected either line_count (records a file) or num_shards (number of files)")
     if os.path.basename(name_prefix) != name_prefix or not name_prefix:

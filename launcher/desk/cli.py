@@ -17,6 +17,7 @@ from importlib import import_module
 from launcher import __version__
 from launcher.desk import arguments
 from launcher.desk.arguments import WrongUsage
+from launcher.desk.errors import as_flag
 from launcher.desk.session import Desk, DeskFlags
 from launcher.desk.terminal import Terminal
 from launcher.job.problem import JobError
@@ -35,7 +36,9 @@ def main(words: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"{wrong}\n")
         return 2
     except JobError as error:
-        sys.stderr.write("".join(f"paddlectl: {sentence}\n" for sentence in str(error).splitlines()))
+        sys.stderr.write(
+            "".join(f"paddlectl: {line}\n" for each in error.spelled(as_flag) for line in each.splitlines())
+        )
         return error.code
     except KeyboardInterrupt:
         sys.stderr.write("\n")

@@ -10,11 +10,19 @@ from collections.abc import Callable, Sequence
 BAR = 30
 
 
-def table(rows: Sequence[Sequence[str]], justify: Callable[[str, int], str] = str.ljust) -> str:
-    """Return rows in columns, each as wide as its longest cell."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ("  ".join(map(justify, row, widths)).rstrip() for row in rows)
+def table(
+    rows: Sequence[Sequence[str]], justify: Callable[[str, int], str] = str.ljust, least: Sequence[int] = ()
+) -> str:
+    """Return rows in columns, each as wide as its longest cell, and at least as these say."""
+    wide = widths(rows, least)
+    lines = ("  ".join(map(justify, row, wide)).rstrip() for row in rows)
     return "\n".join(lines)
+
+
+def widths(rows: Sequence[Sequence[str]], least: Sequence[int] = ()) -> tuple[int, ...]:
+    """Return how wide the columns are."""
+    found = tuple(max(map(len, column)) for column in zip(*rows, strict=True))
+    return tuple(map(max, found, least)) if least else found
 
 
 def bar(done: float, whole: float) -> str:

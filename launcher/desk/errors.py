@@ -1,18 +1,48 @@
-"""Errors at the desk, each with a sentence for the user.
+"""Errors at the desk, each with a sentence for the user, and how a command line spells what is wrong.
 
 No I/O here.
 """
 
 from __future__ import annotations
 
-from launcher.job.problem import JobError
+import shlex
+
+from launcher.job.problem import JobError, Mistake, Parameter
+
+PARAMETER_FLAGS = {
+    "cpu_nums": "-cpu",
+    "entry_point": "-entry",
+    "gpu_nums": "-gpu",
+    "job_name": "-jobname",
+    "memory": "-memory",
+    "namespace": "-namespace",
+    "passes": "-passes",
+    "pscpu": "-pscpu",
+    "pservers": "-pservers",
+    "psmemory": "-psmemory",
+    "registry": "-registry",
+    "replace": "--replace",
+    "runtime_image": "-image",
+    "topology": "-topology",
+    "trainer_package_path": "the package",
+    "trainers": "-parallelism",
+    "volumes": "`volume:` of the datacenter's configuration",
+}
+
+
+def as_flag(said: Parameter) -> str:
+    """Return a parameter as it is typed; one that no flag has is spelled as in Python."""
+    if said.name not in PARAMETER_FLAGS:
+        return str(said)
+    value = "" if said.value is True or not said.given else f" {shlex.quote(str(said.value))}"
+    return PARAMETER_FLAGS[said.name] + value
 
 
 class Problem(JobError):
     """An error for the user: the thing, its trouble and the remedy; the exit code is 1."""
 
-    def __init__(self, sentence: str) -> None:
-        super().__init__([sentence])
+    def __init__(self, *sentence: str | Parameter) -> None:
+        super().__init__([Mistake(*sentence)])
 
 
 class Mistyped(Problem):

@@ -20,11 +20,13 @@ class Terminal:
     quiet: bool = False
     verbose: bool = False
     colours: bool = False
+    screen: bool = False  # somebody looks at standard output
 
     @classmethod
     def of(cls, *, quiet: bool, verbose: bool, environ: Mapping[str, str] = os.environ) -> Terminal:
         """Return how much to show, with colours only where standard output is a terminal."""
-        return cls(quiet=quiet, verbose=verbose, colours=sys.stdout.isatty() and not environ.get("NO_COLOR"))
+        screen = sys.stdout.isatty()
+        return cls(quiet=quiet, verbose=verbose, colours=screen and not environ.get("NO_COLOR"), screen=screen)
 
     def out(self, text: str) -> None:
         """Write a result."""

@@ -11,8 +11,26 @@ Python 3.8 and nothing to install, until a verb is used.
 
 from __future__ import annotations
 
-from launcher.job.acting import inside as inside
-from launcher.job.paddlejob import PaddleJob as PaddleJob
-from launcher.job.problem import JobError as JobError
-from launcher.job.volumes import CephFSVolume as CephFSVolume
-from launcher.job.volumes import Volume as Volume
+from launcher.job.acting import inside
+from launcher.job.paddlejob import JobByName, PaddleJob, get, jobs
+from launcher.job.problem import JobError
+from launcher.job.values import JobEvent as Event
+from launcher.job.values import JobStatus as Status
+from launcher.job.values import JobWorker as Worker
+from launcher.job.values import LogLine as Line
+from launcher.job.volumes import CephFSVolume, Volume
+
+__all__ = [
+    "CephFSVolume",
+    "Event",
+    "JobByName",
+    "JobError",
+    "Line",
+    "PaddleJob",
+    "Status",
+    "Volume",
+    "Worker",
+    "get",
+    "inside",
+    "jobs",
+]

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 
-from launcher.contract import STATUS_PORT, is_plain
+from launcher.contract import PASSES, STATUS_PORT, is_plain
 from launcher.job import entry, names, places, quantities
+from launcher.job.problem import Mistake, Parameter
 from launcher.job.volumes import CephFSVolume, Volume, is_below
 
 TYPE_CHECKING = False
@@ -38,7 +39,7 @@ SAID_BY = {
     "LAUNCHER_STATUS_PORT": f"the launcher: probes ask {STATUS_PORT}",
     "LAUNCHER_WORKDIR": "trainer_package_path",
     "PADDLE_CLOUD_CURRENT_DATACENTER": "datacenter",
-    "PADDLE_INIT_NUM_PASSES": "passes",
+    PASSES: "passes",
     "POD_IP": "the launcher",
     "PSERVERS": "pservers",
     "TRAINERS": "trainers",
@@ -46,7 +47,7 @@ SAID_BY = {
 }
 
 
-def problems(job: Job, lent: bool = False) -> Iterator[str]:
+def problems(job: Job, lent: bool = False) -> Iterator[str | Mistake]:
     """Yield a sentence for each mistake; what a datacenter lends, image and volumes, may still be missing."""
     wrong = [*_counts(job)]
     yield from wrong
@@ -65,26 +66,26 @@ def problems(job: Job, lent: bool = False) -> Iterator[str]:
         yield from _program_on_volumes(job)
 
 
-def _counts(job: Job) -> Iterator[str]:
+def _counts(job: Job) -> Iterator[str | Mistake]:
     for field, low in (("pservers", 1), ("trainers", 1), ("gpu_nums", 0)):
         if not _whole(getattr(job, field), low, MOST_PODS):
-            yield f"{field}={getattr(job, field)!r}: expected a whole number from {low} to {MOST_PODS}"
+            yield _wrong(job, field, f"expected a whole number from {low} to {MOST_PODS}")
     if job.passes is not None and not _whole(job.passes, 1, 10**9):
-        yield f"passes={job.passes!r}: expected a whole number, 1 or more"
+        yield _wrong(job, "passes", "expected a whole number, 1 or more")
 
 
-def _image(job: Job) -> Iterator[str]:
+def _image(job: Job) -> Iterator[str | Mistake]:
     if not _is_image(_text(job.runtime_image)):
-        yield f"runtime_image={job.runtime_image!r}: expected an image's name, such as your-repo/paddle:mypaddle"
+        yield _wrong(job, "runtime_image", "expected an image's name, such as your-repo/paddle:mypaddle")
 
 
-def _names(job: Job) -> Iterator[str]:
+def _names(job: Job) -> Iterator[str | Mistake]:
     if job.namespace and not names.is_label(job.namespace):
-        yield f"namespace={job.namespace!r}: expected a namespace's name, such as default"
+        yield _wrong(job, "namespace", "expected a namespace's name, such as default")
     if job.registry and not names.is_subdomain(job.registry):
-        yield f"registry={job.registry!r}: expected the name that `paddlectl registry` gave it, in lower case"
+        yield _wrong(job, "registry", "expected the name that `paddlectl registry` gave it, in lower case")
     if not isinstance(job.datacenter, str) or not job.datacenter.isprintable():
-        yield f"datacenter={job.datacenter!r}: expected a name"
+        yield _wrong(job, "datacenter", "expected a name")
 
 
 def _is_image(name: str) -> bool:
@@ -95,7 +96,7 @@ def _is_image(name: str) -> bool:
     return whole is not None and all(PART_OF_IMAGE.fullmatch(each) for each in before[len(host) :])
 
 
-def _quantities(job: Job) -> Iterator[str]:
+def _quantities(job: Job) -> Iterator[str | Mistake]:
     readers: dict[str, Callable[[object], int]] = {
         "memory": quantities.memory,
         "psmemory": quantities.memory,
@@ -106,35 +107,36 @@ def _quantities(job: Job) -> Iterator[str]:
         try:
             read(getattr(job, field))
         except quantities.WrongQuantity as wrong:
-            yield f"{field}={getattr(job, field)!r}: {wrong}"
+            yield _wrong(job, field, str(wrong))
 
 
-def _program(job: Job) -> Iterator[str]:
+def _program(job: Job) -> Iterator[str | Mistake]:
     package = job.trainer_package_path
     if package and not (is_below(_text(package).lstrip("/")) and _text(package).strip("/.")):
-        yield f"trainer_package_path={package!r}: expected a directory of the image or of a volume, without `..`"
+        yield _wrong(job, "trainer_package_path", "expected a directory of the image or of a volume, without `..`")
     if job.topology and not is_below(job.topology):
-        yield f"topology={job.topology!r}: expected the config file's path in the package, as trainer_config.py"
+        yield _wrong(job, "topology", "expected the config file's path in the package, as trainer_config.py")
     try:
         words = entry.words(_text(job.entry_point))
     except ValueError as error:
-        yield f"entry_point={job.entry_point!r}: expected words quoted as for a shell ({error})"
+        yield _wrong(job, "entry_point", f"expected words quoted as for a shell ({error})")
         return
     if found := entry.of_shell(_text(job.entry_point)):
         told = f"no shell runs it, and {found} is for one: use bash -c '...', or quotes"
-        yield f"entry_point={job.entry_point!r}: {told}"
+        yield _wrong(job, "entry_point", told)
     if "\0" in _text(job.entry_point) or not (words or job.topology):
-        yield f"entry_point={job.entry_point!r}: expected the command that trains, such as 'python train.py'"
+        yield _wrong(job, "entry_point", "expected the command that trains, such as 'python train.py'")
     if job.topology and words and words[:2] != entry.V1:
-        yield f"topology={job.topology!r} is for Paddle's v1, entry_point={job.entry_point!r} is not: set one"
+        topology, entry_point = Parameter("topology", job.topology), Parameter("entry_point", job.entry_point)
+        yield Mistake(topology, " is for Paddle's v1, ", entry_point, " is not: set one")
 
 
-def _each_volume(job: Job) -> Iterator[str]:
+def _each_volume(job: Job) -> Iterator[str | Mistake]:
     ceph: object = job.cephfs_volume
     if isinstance(ceph, CephFSVolume):
         yield from ceph.problems()
     elif ceph is not None:
-        yield f"cephfs_volume={ceph!r}: expected a CephFSVolume"
+        yield _wrong(job, "cephfs_volume", "expected a CephFSVolume")
     others: tuple[object, ...] = job.volumes
     for each in others:
         if isinstance(each, Volume):
@@ -143,7 +145,7 @@ def _each_volume(job: Job) -> Iterator[str]:
             yield f"volumes has {each!r}: expected a Volume"
 
 
-def _volumes(job: Job) -> Iterator[str]:
+def _volumes(job: Job) -> Iterator[str | Mistake]:
     found = places.mounts(job)
     paths = [each.path.rstrip("/") for each in found]
     if twice := [path for path in paths if paths.count(path) > 1]:
@@ -156,33 +158,39 @@ def _volumes(job: Job) -> Iterator[str]:
         yield f"the restricted pod security standard does not allow a volume by host_path or nfs: expected {expected}"
 
 
-def _job_path(job: Job) -> Iterator[str]:
+def _job_path(job: Job) -> Iterator[str | Mistake]:
     found = places.mounts(job)
     if job.job_path and not (is_below(_text(job.job_path)[1:]) and places.is_on_volume(job.job_path, found)):
-        yield f"job_path={job.job_path!r}: expected a writable directory on a volume of the job"
+        yield _wrong(job, "job_path", "expected a writable directory on a volume of the job")
     elif job.job_path and not is_plain(job.job_path):
-        yield f"job_path={job.job_path!r}: expected only letters, digits and _ . / -, as Paddle gives it to a shell"
+        yield _wrong(job, "job_path", "expected only letters, digits and _ . / -, as Paddle gives it to a shell")
 
 
-def _program_on_volumes(job: Job) -> Iterator[str]:
+def _program_on_volumes(job: Job) -> Iterator[str | Mistake]:
     if any(not each.read_only for each in places.volumes(job)):
         return
     if entry.is_v1(job):
-        yield "Paddle's v1 keeps its passes on a volume: expected cephfs_volume or volumes with a writable one"
+        volumes = Parameter("volumes", given=False)
+        yield Mistake("Paddle's v1 keeps its passes on a volume: expected a writable one in ", volumes)
     if job.trainer_package_path and not job.trainer_package_path.startswith("/"):
-        told = f"trainer_package_path={job.trainer_package_path!r} is relative, to the job's directory on a volume"
-        yield f"{told}: expected a writable volume, or an absolute path"
+        package = Parameter("trainer_package_path", job.trainer_package_path)
+        told = "is relative, to the job's directory on a volume: expected a writable volume, or an absolute path"
+        yield Mistake(package, f" {told}")
 
 
-def _environment(job: Job) -> Iterator[str]:
+def _environment(job: Job) -> Iterator[str | Mistake]:
     if not isinstance(job.env, dict):
-        yield f"env={job.env!r}: expected names and values, such as {{'OMP_NUM_THREADS': '2'}}"
+        yield _wrong(job, "env", "expected names and values, such as {'OMP_NUM_THREADS': '2'}")
         return
     for name, value in job.env.items():
         if name in SAID_BY:
             yield f"env has {name}: that is set by {SAID_BY[name]}"
         elif not _VARIABLE.fullmatch(_text(name)) or not isinstance(value, str) or "\0" in value:
             yield f"env has {name!r}: {value!r}: expected names of letters, digits and _, and texts for values"
+
+
+def _wrong(job: Job, name: str, expected: str) -> Mistake:
+    return Mistake(Parameter(name, getattr(job, name)), f": {expected}")
 
 
 def _whole(given: object, low: int, high: int) -> bool:

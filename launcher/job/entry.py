@@ -1,4 +1,4 @@
-"""What a pod runs: Paddle's v1 command line, or a program on Paddle's parameter servers.
+"""What a pod runs, Paddle's v1 command line or a program on Paddle's parameter servers, and with which variables.
 
 No I/O here. No shell anywhere: an entry is split into words as a shell would, and they stay words.
 """
@@ -7,6 +7,10 @@ from __future__ import annotations
 
 import re
 import shlex
+
+from launcher.contract import PASSES, PSERVER
+from launcher.job import places, quantities
+from launcher.job.names import Names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,3 +54,39 @@ def _flags(job: Job) -> tuple[str, ...]:
     passes = (f"--num_passes={job.passes}",) if job.passes is not None else ()
     gpus = ("--use_gpu=1",) if job.gpu_nums else ()
     return (*own, *passes, *gpus, *words(job.entry_point)[2:])
+
+
+def environment(job: Job, role: str) -> dict[str, str]:
+    """Return the variables of a role's pods, the user's last: they may set whatever no parameter does."""
+    package = job.trainer_package_path
+    said = {
+        "JOB_NAME": job.job_name,
+        "JOB_PATH": places.job_path(job),
+        "TRAIN_CONFIG_DIR": package.rstrip("/"),
+        **_counts(job, role),
+        "LAUNCHER_RUNTIME": "v1" if is_v1(job) else "fleet",
+        "LAUNCHER_PEERS": f"dns:{Names(job.job_name, job.together).service}",
+        "LAUNCHER_WORKDIR": "/work",
+        "LAUNCHER_GRACE": "45",
+        # Without a volume that all share there is nothing to keep the gang's record on.
+        "LAUNCHER_RECORD": "" if places.job_path(job) else "none",
+        "TRAINER_COUNT": _threads(job) if is_v1(job) and role != PSERVER else "",
+        PASSES: str(job.passes or ""),
+        "PADDLE_CLOUD_CURRENT_DATACENTER": job.datacenter,
+        # A user that the image does not know has / for a home, where no program can keep its cache.
+        "HOME": "/tmp" if job.restricted else "",  # noqa: S108  # a volume of the pod's own
+    }
+    return {**{name: value for name, value in said.items() if value}, **job.env}
+
+
+def _counts(job: Job, role: str) -> dict[str, str]:
+    """Return how many there are: the launcher trusts these, never the number of pods that happen to be there."""
+    if job.together:
+        return {"CONF_PADDLE_GRADIENT_NUM": str(job.trainers)}
+    counts = {"PSERVERS": str(job.pservers), "TRAINERS": str(job.trainers)}
+    return {"LAUNCHER_ROLE": role, "LAUNCHER_GANG": job.job_name, **counts}
+
+
+def _threads(job: Job) -> str:
+    """Return a v1 trainer's threads: one for each card, else for each core."""
+    return str(job.gpu_nums or max(1, quantities.millicores(job.cpu_nums) // 1000))

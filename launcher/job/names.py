@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from launcher.contract import PSERVER, TRAINER, job_of
+from launcher.job.problem import Mistake, Parameter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,23 +63,22 @@ def is_subdomain(name: object) -> bool:
     return isinstance(name, str) and len(name) <= 253 and SUBDOMAIN.fullmatch(name) is not None
 
 
-def wrong_with(name: object, together: bool, pservers: int, trainers: int) -> Iterator[str]:
+def wrong_with(name: object, together: bool, pservers: int, trainers: int) -> Iterator[Mistake]:
     """Yield a sentence where a job cannot have this name, with one that it can have."""
+    said = Parameter("job_name", name)
     if not isinstance(name, str) or not name:
-        yield f"job_name={name!r}: expected a name of lower-case letters, digits and -, such as paddle-job"
+        yield Mistake(said, ": expected a name of lower-case letters, digits and -, such as paddle-job")
         return
     if reasons := [reason for wrong, reason in _reasons(name) if wrong]:
-        near = _near(name)
-        yield f"job_name={name!r}: {' and '.join(reasons)}" + (
-            f"; such as {near!r}" if near else "; such as 'paddle-job'"
-        )
+        yield Mistake(said, f": {' and '.join(reasons)}; such as {_near(name) or 'my-job'!r}")
     longest = Names(name, together).longest(pservers, trainers)
     if len(longest) > _LONGEST:
         room = _LONGEST - len(longest) + len(name)
-        yield (
-            f"job_name={name[:80]!r} is too long: {longest[:100]!r} would have {len(longest)} characters, and "
-            f"Kubernetes allows {_LONGEST}; expected at most {room} in the job's name"
+        told = (
+            f"is too long: {longest[:100]!r} would have {len(longest)} characters, and Kubernetes allows {_LONGEST}; "
+            f"expected at most {room} in the job's name"
         )
+        yield Mistake(Parameter("job_name", name[:80]), f" {told}")
 
 
 def _reasons(name: str) -> tuple[tuple[bool, str], ...]:

@@ -1,37 +1,45 @@
-"""The job of the seeds: a description, and the verbs that act on it.
+"""The job of the seeds: a description, and the verbs that act on it; and a job of which only the name is known.
 
 Python 3.8 and nothing to install, as the program that is submitted is the one that trains, in its own Python.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from launcher.job import acting
 from launcher.job.description import Job
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from typing import Any
 
-    Json = dict[str, Any]
+    from launcher.job.values import JobEvent, JobStatus, JobWorker, LogLine
 
 
-class PaddleJob(Job):
-    """A job; a JobError lists all its mistakes when it is made."""
+@dataclass(frozen=True)
+class JobByName:
+    """A job that a cluster has; without a namespace or a datacenter they are the configuration's."""
 
-    def submit(self, replace: bool = False) -> Json:
-        """Create it, with `replace` in the place of one of its name, and return how it is."""
-        told: Json = self._act("submit", replace=replace)
-        return told
+    job_name: str
+    namespace: str = ""
+    datacenter: str = ""
 
-    def dry_run(self) -> str:
-        """Let the API server check all of it, create nothing, and return what would be sent."""
-        told: str = self._act("dry_run")
-        return told
-
-    def status(self) -> Json:
+    def status(self) -> JobStatus:
         """Return how it is."""
-        told: Json = self._act("status")
-        return told
+        found: JobStatus = self._act("status")
+        return found
+
+    def workers(self) -> tuple[JobWorker, ...]:
+        """Return its pods, the trainers first, by rank."""
+        found: tuple[JobWorker, ...] = self._act("workers")
+        return found
+
+    def events(self) -> tuple[JobEvent, ...]:
+        """Return what the cluster noted about it, the newest last; a cluster usually forgets after an hour."""
+        found: tuple[JobEvent, ...] = self._act("events")
+        return found
 
     def logs(
         self,
@@ -40,14 +48,23 @@ class PaddleJob(Job):
         worker: str = "",
         tail: int | None = None,
         since: int | None = None,
-    ) -> None:
-        """Print what its pods wrote; to follow is to go on until the job ends."""
-        self._act("logs", follow=follow, role=role, worker=worker, tail=tail, since=since)
+    ) -> Iterator[LogLine]:
+        """Return the lines that its pods wrote; to follow is to go on until the job ends."""
+        found: Iterator[LogLine] = self._act("logs", follow=follow, role=role, worker=worker, tail=tail, since=since)
+        return found
 
-    def wait(self, until: str = "complete", timeout: float | None = None) -> str:
-        """Return its state once it is as expected; a JobError tells why it never will be."""
-        told: str = self._act("wait", until=until, timeout=timeout)
-        return told
+    def wait(
+        self,
+        until: str = "complete",
+        timeout: float | None = None,
+        on_change: Callable[[JobStatus], object] | None = None,
+    ) -> str:
+        """Return its state once it is as expected; a JobError tells why it never will be.
+
+        `on_change` is called with the status, at first and whenever the job's state has changed.
+        """
+        found: str = self._act("wait", heed=on_change, until=until, timeout=timeout)
+        return found
 
     def kill(self, remove: bool = False) -> str:
         """End it and keep its logs and state; with `remove`, leave only its files on a volume."""
@@ -66,3 +83,29 @@ class PaddleJob(Job):
 
     def _act(self, verb: str, **options: Any) -> Any:  # noqa: ANN401  # as launcher.desk.jobs.control has it
         return acting.act(verb, self, **options)
+
+
+class PaddleJob(Job, JobByName):
+    """A job; a JobError lists all its mistakes when it is made."""
+
+    def submit(self, replace: bool = False) -> JobStatus:
+        """Create it, with `replace` in the place of one of its name, and return how it is."""
+        found: JobStatus = self._act("submit", replace=replace)
+        return found
+
+    def dry_run(self) -> str:
+        """Let the API server check all of it, create nothing, and return what would be sent."""
+        told: str = self._act("dry_run")
+        return told
+
+
+def get(name: str, namespace: str = "", datacenter: str = "") -> JobByName:
+    """Return a job that the cluster has; a JobError tells that there is none of this name."""
+    found = JobByName(name, namespace, datacenter).status()
+    return JobByName(found.name, found.namespace, datacenter)
+
+
+def jobs(namespace: str = "", datacenter: str = "") -> tuple[JobStatus, ...]:
+    """Return how all jobs of the namespace are."""
+    found: tuple[JobStatus, ...] = acting.act("jobs", JobByName("", namespace, datacenter))
+    return found

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from launcher.contract import PSERVER, PSERVERS_LABEL, STATUS_PORT, TRAINER, TRAINERS_LABEL
 from launcher.job import entry, places, podspec, quantities
-from launcher.job.environment import environment
+from launcher.job.entry import environment
 from launcher.job.names import Names
 
 TYPE_CHECKING = False

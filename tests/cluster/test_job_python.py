@@ -28,7 +28,7 @@ if not job.inside():
     mine = job.PaddleJob(
         job_name="by-python", trainer_package_path="/home/jobpath/program",
         volumes=job.Volume("/home/jobpath", claim="mfs"), **small, **json.loads(sys.argv[1]))
-    print(mine.submit()["state"], flush=True)
+    print(mine.submit().state, flush=True)
     print(mine.wait(timeout=200), flush=True)
 elif os.environ["TRAINING_ROLE"] == "TRAINER":
     print("the same file trains", os.environ["PADDLE_TRAINER_ID"], flush=True)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from launcher import job
 from launcher.contract import Code
 from launcher.pod.gang.protocol.leader import TRANSITIONS
 from launcher.pod.settings.variables import known
@@ -72,6 +74,14 @@ def test_the_table_of_the_event_files_fields_is_what_a_gang_wrote() -> None:
     written = [json.loads(line) for path in RUNS.rglob("events.jsonl") for line in path.read_text().splitlines()]
     assert {name for event in written for name in event} == fields | {"at", "event"}
     assert {event["event"] for event in written} <= events
+
+
+def test_the_table_of_a_jobs_values_is_the_codes() -> None:
+    table = rows(ROOT / "docs/job.md", "| value | fields |")
+    values = {"Status": job.Status, "Worker": job.Worker, "Event": job.Event, "Line": job.Line}
+    assert {name.strip("`"): re.findall(r"`(\w+)`", cell) for name, cell in table} == {
+        f"job.{name}": [each.name for each in fields(value)] for name, value in values.items()
+    }
 
 
 def test_the_readme_is_short_and_its_variables_exist() -> None:

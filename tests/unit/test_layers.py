@@ -180,6 +180,7 @@ OLD_NAMES = {  # examples of 0.1.0 on a volume import them
     ("launcher.bridge.failure", "DATA"),
     ("launcher.bridge.failure", "Failure"),
     ("launcher.dataset.problem", "Misuse"),
+    ("launcher.dataset.uci_housing", "train"),  # Paddle's
 }
 
 

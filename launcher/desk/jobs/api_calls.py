@@ -74,10 +74,10 @@ class Api:
             self._document("GET", path, {"labelSelector": "kubernetes.io/service-name=kube-dns"}).get("items") or ()
         )
 
-    def log(self, pod: str, query: Mapping[str, str]) -> Iterator[bytes]:
-        """Yield the lines of a pod's log, without their ends."""
+    def log(self, pod: str, query: Mapping[str, str], *, silence: float | None = None) -> Iterator[bytes]:
+        """Yield the lines of a pod's log, without their ends; it may be silent for so many seconds."""
         path = f"{self._path('Pod', pod)}/log"
-        with as_problems(), self.transport.stream(path, query, silence=None) as read:
+        with as_problems(), self.transport.stream(path, query, silence=silence) as read:
             yield from _lines(read)
 
     def proxied(self, pod: str, port: int, path: str, *, seconds: float) -> bytes:

@@ -1,16 +1,22 @@
-"""What PaddleJob's verbs do at the desk: how a job is, its end, and where the others are."""
+"""What the verbs of `launcher.job` do at the desk: they return values, and print nothing but warnings."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from launcher.contract import KILLED_ANNOTATION
 from launcher.desk.errors import Problem
-from launcher.desk.jobs import lookup, submit
+from launcher.desk.jobs import answers, lookup, submit
 from launcher.desk.jobs.logs import logs
 from launcher.desk.jobs.wait import wait
 from launcher.desk.session import Desk, DeskFlags
+from launcher.desk.terminal import Terminal
+
+if TYPE_CHECKING:
+    from launcher.job.description import Job
+    from launcher.job.paddlejob import JobByName
+    from launcher.job.values import JobEvent, JobStatus, JobWorker
 
 _Json = dict[str, Any]
 
@@ -19,27 +25,49 @@ _KILLED: _Json = {**_SUSPENDED, "metadata": {"annotations": {KILLED_ANNOTATION: 
 _UNMARKED: _Json = {"metadata": {"annotations": {KILLED_ANNOTATION: None}}}
 
 
-def status(name: str, desk: Desk | None = None, *, namespace: str = "") -> _Json:
+def for_python(verb: str, who: JobByName, options: Mapping[str, Any], heed: Callable[[Any], object]) -> Any:  # noqa: ANN401  # each verb's own
+    """Do a verb for a Python program; `heed` gets what comes before the result."""
+    flags = DeskFlags(namespace=who.namespace, datacenter=who.datacenter)
+    desk = Desk(flags, terminal=Terminal(quiet=True))
+    if verb == "jobs":
+        return statuses(desk)
+    if verb in WITH_JOB:
+        return WITH_JOB[verb](who, desk, **options)
+    if verb == "wait":
+        return wait(who.job_name, desk, heed=heed, **options)
+    return BY_NAME[verb](who.job_name, desk, **options)
+
+
+def statuses(desk: Desk) -> tuple[JobStatus, ...]:
+    """Return how all jobs are, in the order in which the API lists them."""
+    return tuple(answers.job_status(gang, desk.api.namespace) for gang in lookup.gangs(desk.api))
+
+
+def status(name: str, desk: Desk) -> JobStatus:
     """Return how a job is."""
-    desk = desk or Desk(DeskFlags(namespace=namespace))
+    return answers.job_status(lookup.found(desk.api, name), desk.api.namespace)
+
+
+def workers(name: str, desk: Desk) -> tuple[JobWorker, ...]:
+    """Return how a job's pods are."""
+    lookup.found(desk.api, name)
+    return tuple(map(answers.job_worker, lookup.gang_pods(desk.api, name)))
+
+
+def noted(name: str, desk: Desk) -> tuple[JobEvent, ...]:
+    """Return what the cluster noted about a job."""
     gang = lookup.found(desk.api, name)
-    lead = gang.lead
-    return {
-        "name": gang.name,
-        "namespace": desk.api.namespace,
-        "state": gang.state,
-        "started": lead.started,
-        "ended": lead.ended,
-        "active": lead.active,
-        "succeeded": lead.succeeded,
-        "failed": lead.failed,
-        "why": next((each.why for each in gang.jobs if each.end == "Failed"), ""),
-    }
+    return answers.job_events(lookup.gang_events(desk.api, gang, lookup.gang_pods(desk.api, name)))
 
 
-def kill(name: str, desk: Desk | None = None, *, remove: bool = False, namespace: str = "") -> str:
+def create_job(job: Job, desk: Desk, *, replace: bool = False) -> JobStatus:
+    """Create a job, and return how it is."""
+    submit.submit(job, desk, replace=replace)
+    return status(job.job_name, desk)
+
+
+def kill(name: str, desk: Desk, *, remove: bool = False) -> str:
     """End a job's pods and keep what there is to read of it; with `remove`, leave nothing. Return what was done."""
-    desk = desk or Desk(DeskFlags(namespace=namespace))
     if remove and submit.remove(desk.api, name):
         return f"job {name} is removed; its files on a volume stay"
     gang = lookup.found(desk.api, name)
@@ -54,9 +82,8 @@ def kill(name: str, desk: Desk | None = None, *, remove: bool = False, namespace
     return f"job {name} is being stopped; `paddlectl get workers {name}` shows the pods that still run"
 
 
-def suspend(name: str, desk: Desk | None = None, *, namespace: str = "") -> str:
+def suspend(name: str, desk: Desk) -> str:
     """End a job's pods until it is resumed, and return what was done."""
-    desk = desk or Desk(DeskFlags(namespace=namespace))
     gang = lookup.found(desk.api, name)
     if gang.over or gang.state == "Terminating":
         raise Problem(f"{gang.told()}: only a job that goes on can be suspended")
@@ -68,9 +95,8 @@ def suspend(name: str, desk: Desk | None = None, *, namespace: str = "") -> str:
     return f"job {name} is being suspended; `paddlectl resume {name}` lets it go on"
 
 
-def resume(name: str, desk: Desk | None = None, *, namespace: str = "") -> str:
+def resume(name: str, desk: Desk) -> str:
     """Let a job go on that was suspended or killed, and return what was done; what a queue holds, that starts."""
-    desk = desk or Desk(DeskFlags(namespace=namespace))
     gang = lookup.found(desk.api, name)
     if gang.state in ("Complete", "Failed", "Terminating"):
         raise Problem(f"{gang.told()}: it cannot go on; `paddlectl submit --replace` starts it anew")
@@ -86,12 +112,12 @@ def resume(name: str, desk: Desk | None = None, *, namespace: str = "") -> str:
     return f"job {name} {where}{marked}; `paddlectl logs -f {name}` shows what it writes"
 
 
-# What each of PaddleJob's verbs calls: these with the job itself, the others with its name and namespace.
-WITH_JOB: Mapping[str, Callable[..., object]] = {"submit": submit.submit, "dry_run": submit.dry_run}
+WITH_JOB: Mapping[str, Callable[..., object]] = {"submit": create_job, "dry_run": submit.dry_run}
 BY_NAME: Mapping[str, Callable[..., object]] = {
     "status": status,
-    "logs": logs,
-    "wait": wait,
+    "workers": workers,
+    "events": noted,
+    "logs": lambda *which, **options: logs(*which, **options).lines,
     "kill": kill,
     "suspend": suspend,
     "resume": resume,

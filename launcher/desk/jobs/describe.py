@@ -5,17 +5,21 @@ No I/O here. Texts of the cluster and of pods are shown without characters that 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from launcher.desk import columns
-from launcher.desk.jobs.job_state import KubePod
-from launcher.text import visible
+from launcher.desk.jobs.job_state import KubeJob, KubePod
+from launcher.job.values import JobEvent
+from launcher.kube import objects
+from launcher.kube.objects import text_at
+from launcher.text import one_line, visible
 
 if TYPE_CHECKING:
     from launcher.desk.jobs.lookup import JobGang
 
 MOST_EVENTS = 30
+_LONGEST = 300  # characters of a sentence
 FIELDS = ("entry", "topology", "package", "image", "datacenter", "job_path")
 
 
@@ -24,11 +28,34 @@ def job_page(gang: JobGang, namespace: str) -> str:
     lead = gang.lead
     facts: list[tuple[str, object]] = [("name", gang.name), ("namespace", namespace), ("state", gang.state)]
     facts += [(each, lead.spec[each]) for each in FIELDS if lead.spec.get(each)]
-    facts += [("submitted", lead.created), ("started", lead.started), ("ended", lead.ended if lead.end else "")]
-    for each in gang.jobs:
+    for role, each in _roles(gang):
         counts = f"{each.active} active, {each.ready} ready, {each.succeeded} succeeded, {each.failed} failed"
-        facts.append((each.name, f"{counts}, of {each.wanted}" + (f"; {each.end}: {each.why}" if each.why else "")))
-    return "".join(f"{name + ':':<12} {visible(value)}\n" for name, value in facts)
+        facts += [(role, asked_of(each)), ("", counts + (f"; {each.end}: {each.why}" if each.why else ""))]
+    facts += [("passes", lead.passes), ("registry", ", ".join(lead.registries))]
+    facts += [("submitted", lead.created), ("started", lead.started), ("ended", lead.ended if lead.end else "")]
+    return "".join(f"{name and name + ':':<12} {visible(value)}\n" for name, value in facts if value)
+
+
+def _roles(gang: JobGang) -> Iterator[tuple[str, KubeJob]]:
+    """Yield the Jobs, each with what its pods are."""
+    for each in gang.jobs:
+        yield ("pods" if each.spec.get("together") else "trainers" if each.leads else "pservers"), each
+
+
+def asked_of(job: KubeJob) -> str:
+    """Return how many pods were asked for, and what each is given at least and at most."""
+    said = [f"{name} {value}" for name, value in job.requests.items()]
+    most = [f"{name} {value}" for name, value in job.limits.items()]
+    each = f", each with {', '.join(said)}" if said else ""
+    return f"{job.wanted}{each}" + (f"; at most {', '.join(most)}" if most else "")
+
+
+def job_asked(gang: JobGang) -> Mapping[str, object]:
+    """Return the same as values."""
+    found: dict[str, object] = {each: gang.lead.spec[each] for each in FIELDS if gang.lead.spec.get(each)}
+    for role, each in _roles(gang):
+        found[role] = {"number": each.wanted, "requests": each.requests, "limits": each.limits}
+    return {**found, "passes": gang.lead.passes, "registries": gang.lead.registries}
 
 
 def gang_page(found: Mapping[str, Any]) -> str:
@@ -64,7 +91,7 @@ def pods_page(found: Sequence[KubePod]) -> str:
             each.name,
             each.role,
             each.rank if each.rank >= 0 else "",
-            "Terminating" if each.leaving else each.phase,
+            each.status,
             "yes" if each.ready else "no",
             each.restarts,
             each.node or "-",
@@ -73,6 +100,14 @@ def pods_page(found: Sequence[KubePod]) -> str:
         for each in found
     )
     return "\n" + _table((head, *rows))
+
+
+def own_sentence(log: Iterable[bytes]) -> str:
+    """Return what a launcher said last in its pod's log: its reason, or else the event itself in words."""
+    said = [each for line in log if line.startswith(b"{") and isinstance(each := objects.parsed_json(line), dict)]
+    last = next((each for each in reversed(said) if text_at(each, "event")), {})
+    reason = next(filter(None, (text_at(last, name) for name in ("reason", "error", "why"))), "")
+    return one_line(reason or text_at(last, "event").replace("_", " "), _LONGEST)
 
 
 def failures(found: Sequence[KubePod]) -> str:
@@ -84,21 +119,12 @@ def failures(found: Sequence[KubePod]) -> str:
     return "".join(f"\nlast words of {', '.join(names)}\n{indented(message)}" for message, names in said.items())
 
 
-def events(found: Iterable[Mapping[str, Any]]) -> str:
+def events(found: Sequence[JobEvent]) -> str:
     """Return the newest events, the last at the end."""
-    rows = sorted(
-        (
-            str(each.get("lastTimestamp") or each.get("eventTime") or each.get("firstTimestamp") or ""),
-            str(each.get("type", "")),
-            str(each.get("reason", "")),
-            str((each.get("involvedObject") or {}).get("name", "")),
-            " ".join(str(each.get("message", "")).split())[:300],
-        )
-        for each in found
-    )
-    if not rows:
+    if not found:
         return "\nno events (a cluster usually keeps them for an hour)\n"
-    return "\n" + _table((("WHEN", "TYPE", "REASON", "OF", "MESSAGE"), *rows[-MOST_EVENTS:]))
+    rows = [(each.when, each.type, each.reason, each.about, each.message) for each in found[-MOST_EVENTS:]]
+    return "\n" + _table((("WHEN", "TYPE", "REASON", "OF", "MESSAGE"), *rows))
 
 
 def _table(rows: Iterable[Sequence[object]]) -> str:

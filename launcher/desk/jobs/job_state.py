@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from launcher.contract import (
     JOB_LABEL,
     KILLED_ANNOTATION,
+    PASSES,
     PSERVER,
     PSERVERS_LABEL,
     QUEUE_LABEL,
@@ -54,6 +55,10 @@ class KubeJob:
     why: str
     image: str
     spec: Object = field(default_factory=dict)
+    requests: Object = field(default_factory=dict)  # of each pod
+    limits: Object = field(default_factory=dict)
+    passes: str = ""
+    registries: tuple[str, ...] = ()
 
     @property
     def leads(self) -> bool:
@@ -104,6 +109,11 @@ class KubePod:
     over: bool
 
     @property
+    def status(self) -> str:
+        """One word for how it is."""
+        return "Terminating" if self.leaving else self.phase
+
+    @property
     def title(self) -> str:
         """Role and rank, as log lines begin."""
         return f"{self.role}-{self.rank}" if self.rank >= 0 else self.name
@@ -114,7 +124,10 @@ def kube_job(found: Object) -> KubeJob:
     metadata, spec, status = mapping(found, "metadata"), mapping(found, "spec"), mapping(found, "status")
     ends = [each for each in rows(status, "conditions") if each.get("status") == "True"]
     end = next((each for each in ends if each.get("type") in ("Complete", "Failed")), {})
-    containers = rows(mapping(spec, "template", "spec"), "containers")
+    pod = mapping(spec, "template", "spec")
+    containers = rows(pod, "containers")
+    container = containers[0] if containers else {}
+    passes = (each for each in rows(container, "env") if each.get("name") == PASSES)
     return KubeJob(
         gang=text_at(mapping(metadata, "labels"), JOB_LABEL) or text_at(metadata, "name"),
         name=text_at(metadata, "name"),
@@ -132,7 +145,11 @@ def kube_job(found: Object) -> KubeJob:
         leaving=bool(metadata.get("deletionTimestamp")),
         end=text_at(end, "type"),
         why=": ".join(filter(None, (text_at(end, "reason"), text_at(end, "message")))),
-        image=text_at(containers[0], "image") if containers else "",
+        image=text_at(container, "image"),
+        requests=mapping(container, "resources", "requests"),
+        limits=mapping(container, "resources", "limits"),
+        passes=text_at(next(passes, {}), "value"),
+        registries=tuple(filter(None, (text_at(each, "name") for each in rows(pod, "imagePullSecrets")))),
         spec=_asked(mapping(metadata, "annotations").get(SPEC_ANNOTATION)),
     )
 

@@ -6,15 +6,18 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from launcher.desk.errors import Problem, Refused
 from launcher.desk.jobs import job_state, lookup, saved_output
+from launcher.desk.jobs.answers import log_line
 from launcher.desk.jobs.hindrance import Hindered, hindrance, next_step
 from launcher.desk.jobs.job_state import KubePod
 from launcher.desk.jobs.log_position import LogMark, beyond, in_vain
 from launcher.desk.jobs.watch import changes, patiently, worth_another_try
-from launcher.desk.session import Desk, DeskFlags
+from launcher.desk.session import Desk
+from launcher.job.values import LogLine
 from launcher.kube import kinds
 
 _HELD = 10_000  # lines between the readers and a slow terminal
@@ -48,27 +51,38 @@ class Wanted:
         }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobLog:
+    """What a job's pods wrote, and whether the lines may be of several of them."""
+
+    lines: Iterator[LogLine]
+    several: bool = True
+
+
 def logs(
-    name: str, desk: Desk | None = None, *, follow: bool = False, role: str = "", worker: str = "",
-    tail: int | None = None, since: int | None = None, namespace: str = "",
-) -> None:  # fmt: skip
-    """Write what the pods wrote; to follow is to wait for those that have not begun, until the job ends."""
-    desk = desk or Desk(DeskFlags(namespace=namespace))
+    name: str, desk: Desk, *, follow: bool = False, role: str = "", worker: str = "",
+    tail: int | None = None, since: int | None = None,
+) -> JobLog:  # fmt: skip
+    """Return what the pods wrote; to follow is to wait for those that have not begun, until the job ends."""
     wanted = Wanted(role=role, worker=worker, tail=tail, since=since)
     gang = lookup.found(desk.api, name)
     there = tuple(pod for pod in lookup.gang_pods(desk.api, name) if wanted.has(pod))
     if follow and not (gang.over and not there):
-        _write(desk, Following(desk=desk, name=name, wanted=wanted).lines(), prefixed=True)
-        return
+        return JobLog(lines=Following(desk=desk, name=name, wanted=wanted).lines())
     begun = tuple(pod for pod in there if pod.begun)
     if not begun:
-        _without(desk, name, wanted, there)
-    for pod in begun:
-        _write(desk, ((pod, line) for line in desk.api.log(pod.name, wanted.query(pod))), prefixed=len(begun) > 1)
+        return JobLog(lines=_without(desk, name, wanted, there))
+    return JobLog(lines=_one_by_one(desk, begun, wanted), several=len(begun) > 1)
 
 
-def _without(desk: Desk, name: str, wanted: Wanted, there: tuple[KubePod, ...]) -> None:
-    """Say why there is nothing to show, or show the volume's log files."""
+def _one_by_one(desk: Desk, pods: tuple[KubePod, ...], wanted: Wanted) -> Iterator[LogLine]:
+    for pod in pods:
+        for line in desk.api.log(pod.name, wanted.query(pod)):
+            yield log_line(pod, line)
+
+
+def _without(desk: Desk, name: str, wanted: Wanted, there: tuple[KubePod, ...]) -> Iterator[LogLine]:
+    """Say why there is nothing to show, or return what the volume's log files have."""
     if there:
         pod = there[0]
         raise Problem(f"{pod.name} has not started: {pod.why or pod.phase}; `paddlectl logs -f {name}` waits for it")
@@ -82,18 +96,16 @@ def _without(desk: Desk, name: str, wanted: Wanted, there: tuple[KubePod, ...]) 
         then = next_step(why, name) if why else gang.held or f"`paddlectl logs -f {name}` waits for them"
         raise Problem(f"{gang.told()} and has no pods yet{f': {why}' if why else ''}; {then}")
     if wanted.since is not None:
-        desk.terminal.warn("--since is not used: the log files on the volume have no times, all lines are shown")
-    saved_output.show_logs(desk, gang, wanted.has_file, wanted.tail)
-
-
-def _write(desk: Desk, found: Iterator[tuple[KubePod, bytes]], *, prefixed: bool) -> None:
-    for pod, line in found:
-        before = desk.terminal.coloured(f"{pod.title} | ", max(pod.rank, 0)) if prefixed else ""
-        desk.terminal.out(f"{before}{line.decode(errors='replace')}\n")
+        desk.terminal.warn("since is not used: the log files on the volume have no times, all lines are shown")
+    return saved_output.saved_logs(desk, gang, wanted.has_file, wanted.tail)
 
 
 class _InVain(Exception):
     """An attempt to read on brought nothing."""
+
+
+class _Left(Exception):
+    """Nobody takes the lines any more."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -103,26 +115,38 @@ class Following:
     desk: Desk
     name: str
     wanted: Wanted
-    found: queue.Queue[tuple[KubePod, bytes] | Exception | None] = field(default_factory=lambda: queue.Queue(_HELD))
+    found: queue.Queue[LogLine | Exception | None] = field(default_factory=lambda: queue.Queue(_HELD))
+    left: threading.Event = field(default_factory=threading.Event)
     readers: dict[str, threading.Thread] = field(default_factory=dict)
     waited: str = ""
 
-    def lines(self) -> Iterator[tuple[KubePod, bytes]]:
+    def lines(self) -> Iterator[LogLine]:
         """Yield the lines of all pods, until the job has ended and all is read."""
         self._begun(self._watch)
-        while (each := self.found.get()) is not None:
-            if isinstance(each, Exception):
-                raise each
-            yield each
+        try:
+            while (each := self.found.get()) is not None:
+                if isinstance(each, Exception):
+                    raise each
+                yield each
+        finally:
+            self.left.set()
+            while not self.found.empty():  # a thread that waits for room sees that it is in vain
+                self.found.get_nowait()
+
+    def _hand(self, each: LogLine | Exception | None) -> None:
+        if self.left.is_set():
+            raise _Left
+        self.found.put(each)
 
     def _begun(self, work: Callable[..., None], *about: KubePod) -> threading.Thread:
         """Begin something on a thread; an error in it comes up among the lines, and never goes unnoticed."""
 
         def working() -> None:
-            try:
-                work(*about)
-            except Exception as error:
-                self.found.put(error)
+            with suppress(_Left):
+                try:
+                    work(*about)
+                except Exception as error:
+                    self._hand(error)
 
         thread = threading.Thread(target=working, daemon=True)
         thread.start()
@@ -137,6 +161,8 @@ class Following:
             for pod in pods:
                 if pod.begun and pod.name not in self.readers:
                     self.readers[pod.name] = self._begun(self._read, pod)
+            if self.left.is_set():
+                raise _Left
             over = all(pod.over for pod in pods)
             if self._waits(pods) or (placed and not over):
                 continue
@@ -148,7 +174,7 @@ class Following:
                 placed = not any(each.short for each in gang.jobs)
         for each in self.readers.values():
             each.join()
-        self.found.put(None)
+        self._hand(None)
 
     def _waits(self, pods: list[KubePod]) -> bool:
         """Say for whom it waits, if it does, once per change; what will never begin is a problem."""
@@ -204,7 +230,7 @@ class Following:
             query = {**query, "sinceTime": mark.moment, "tailLines": "", "sinceSeconds": ""}
         try:
             for each, text in beyond(mark, self.desk.api.log(pod.name, query)):
-                self.found.put((pod, text))
+                self._hand(log_line(pod, text))
                 mark = each
         except Problem as problem:
             if not worth_another_try(problem):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from launcher.desk.errors import Mistyped, Problem
 from launcher.desk.jobs import job_state
 from launcher.desk.jobs.job_state import KubeJob, KubePod
 from launcher.kube import kinds
+from launcher.kube.objects import Object, text_at
 
 if TYPE_CHECKING:
     from launcher.desk.jobs.api_calls import Api
@@ -96,6 +98,31 @@ def found(api: Api, name: str) -> JobGang:
 def gang_pods(api: Api, name: str) -> tuple[KubePod, ...]:
     """Return a job's pods, in order."""
     return job_state.in_order(map(job_state.kube_pod, api.listed("Pod", kinds.of_job(name))))
+
+
+def gangs(api: Api) -> tuple[JobGang, ...]:
+    """Return all jobs, in the order in which the API lists the Jobs that lead them."""
+    return gangs_of(map(job_state.kube_job, api.listed("Job", kinds.OURS)))
+
+
+def gangs_of(jobs: Iterable[KubeJob]) -> tuple[JobGang, ...]:
+    """Return the gangs that these Jobs are, in the order of those that lead them."""
+    found = tuple(jobs)
+    led: dict[str, tuple[KubeJob, ...]] = {}
+    for each in found:
+        if not each.leads:
+            led[each.gang] = (*led.get(each.gang, ()), each)
+    return tuple(JobGang(jobs=(each, *led.get(each.gang, ()))) for each in found if each.leads)
+
+
+def gang_events(api: Api, gang: JobGang, pods: tuple[KubePod, ...]) -> Iterator[Object]:
+    """Yield the events of a job's objects; those of pods that are gone by the beginning of their names."""
+    names = {job.name for job in gang.jobs} | {pod.name for pod in pods}
+    begins = tuple(f"{each.name}-" for each in gang.jobs)
+    for event in api.listed("Event"):
+        about = text_at(event.get("involvedObject"), "name")
+        if about in names or about.startswith(begins):
+            yield event
 
 
 def checked_name(name: str) -> str:

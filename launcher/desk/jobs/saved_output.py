@@ -17,6 +17,7 @@ from launcher.desk.errors import Problem
 from launcher.desk.jobs.lookup import JobGang
 from launcher.desk.session import Desk
 from launcher.job.places import SECOND
+from launcher.job.values import LogLine
 from launcher.text import split_lines
 
 if TYPE_CHECKING:
@@ -26,16 +27,17 @@ LOGS = {contract.TRAIN_LOG: contract.TRAINER, contract.SERVER_LOG: contract.PSER
 _LONGEST = 1 << 20  # bytes of a line; more than that comes in pieces
 
 
-def show_logs(desk: Desk, gang: JobGang, wanted: Callable[[str, int], bool], tail: int | None = None) -> None:
-    """Show a job's log files, which outlive its pods, or the last lines of each."""
+def saved_logs(
+    desk: Desk, gang: JobGang, wanted: Callable[[str, int], bool], tail: int | None = None
+) -> Iterator[LogLine]:
+    """Yield the lines of a job's log files, which outlive its pods, or the last ones of each."""
     place = output(gang, desk.datacenter)
     desk.terminal.note(f"{gang.told()} and its pods are gone; its log files are in {place.told}")
     some = False
     for (role, rank), lines in groupby(_logs(desk, gang, wanted), key=lambda found: found[:2]):
         some = True
-        before = desk.terminal.coloured(f"{role}-{rank} | ", rank)
         for *_, line in lines if tail is None else deque(lines, tail):
-            desk.terminal.out(f"{before}{line.decode(errors='replace')}\n")
+            yield LogLine(role=role, rank=rank, pod="", text=line.decode(errors="replace"))
     if not some:
         raise Problem(f"job {gang.name} has no such log files on its volume")
 

@@ -12,8 +12,9 @@ from launcher.desk.errors import Problem, Refused
 from launcher.desk.files import paths
 from launcher.desk.jobs import lookup
 from launcher.desk.jobs.watch import changes
-from launcher.desk.session import Desk, DeskFlags
+from launcher.desk.session import Desk
 from launcher.job.description import Job
+from launcher.job.problem import Parameter
 from launcher.kube import kinds
 
 if TYPE_CHECKING:
@@ -21,12 +22,12 @@ if TYPE_CHECKING:
 
 _Json = dict[str, Any]
 
+REPLACE = Parameter("replace", value=True)
 GONE_WITHIN = 180.0  # seconds; a pod has a grace of 60
 
 
-def submit(job: Job, desk: Desk | None = None, *, replace: bool = False) -> _Json:
+def submit(job: Job, desk: Desk, *, replace: bool = False) -> _Json:
     """Create a job, with `replace` in the place of one of its name, and return how it is."""
-    desk = desk or desk_of(job)
     job = _equipped(job, desk)
     return send_job(job, checked_manifests(job, desk, replace=replace), desk, replace=replace)
 
@@ -39,17 +40,11 @@ def send_job(job: Job, manifests: tuple[_Json, ...], desk: Desk, *, replace: boo
     return {"name": job.job_name, "namespace": desk.api.namespace, "state": "Starting"}
 
 
-def dry_run(job: Job, desk: Desk | None = None, *, replace: bool = False) -> str:
+def dry_run(job: Job, desk: Desk, *, replace: bool = False) -> str:
     """Let the API server check all of a job, create nothing, and return the manifests as YAML."""
-    desk = desk or desk_of(job)
     job = _equipped(job, desk)
     checked_manifests(job, desk, replace=replace)
     return str(placed(job, desk.api.namespace))
-
-
-def desk_of(job: Job) -> Desk:
-    """Return the desk of the datacenter and of the namespace that a job names."""
-    return Desk(DeskFlags(namespace=job.namespace, datacenter=job.datacenter))
 
 
 def _equipped(job: Job, desk: Desk) -> Job:
@@ -70,7 +65,9 @@ def checked_manifests(job: Job, desk: Desk, *, replace: bool) -> tuple[_Json, ..
     api = desk.api
     there = lookup.looked_up(api, job.job_name)
     if there and not replace:
-        raise Problem(f"{there.told()}, and a name is for one job at a time: use --replace, or choose another name")
+        raise Problem(
+            f"{there.told()}, and a name is for one job at a time: use ", REPLACE, ", or choose another name"
+        )
     manifests = placed(job, api.namespace).manifests()
     _needed(api, manifests)
     for each in manifests:
@@ -227,7 +224,7 @@ def _in_the_way(api: Api, manifest: _Json, name: str, *, replace: bool) -> None:
     if any(labels.get(key) != value for key, value in wanted.items()):
         raise Problem(f"a {name} exists and does not belong to this job: remove it, or choose another name")
     if not replace:
-        raise Problem(f"the {name} of an earlier job of this name exists: use --replace, or choose another name")
+        raise Problem(f"the {name} of an earlier job of this name exists: use ", REPLACE, ", or choose another name")
 
 
 def dry_pod(api: Api, job: _Json) -> None:
@@ -247,7 +244,8 @@ def dry_pod(api: Api, job: _Json) -> None:
         if "violates PodSecurity" in refused.message:
             raise Problem(
                 f"the namespace {api.namespace} does not allow such pods: {refused.message}; use claims "
-                "as volumes, or another namespace with -namespace"
+                "as volumes, or another namespace with ",
+                Parameter("namespace", given=False),
             ) from None
         if refused.status in (400, 403, 422):
             raise Problem(f"the API server rejects a pod of {job['metadata']['name']}: {refused.message}") from None

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 from launcher.desk.errors import Problem
 from launcher.desk.jobs import hindrance, job_state, lookup
+from launcher.desk.jobs.answers import job_status
 from launcher.desk.jobs.hindrance import Hindered
 from launcher.desk.jobs.job_state import KubePod
 from launcher.desk.jobs.lookup import JobGang
 from launcher.desk.jobs.watch import changes, patiently
-from launcher.desk.session import Desk, DeskFlags
+from launcher.desk.session import Desk
+from launcher.job.problem import Parameter
+from launcher.job.values import JobStatus
 from launcher.kube import kinds
 
 _Json = dict[str, Any]
@@ -20,10 +24,10 @@ UNTIL = ("complete", "failed", "running")
 
 
 def wait(
-    name: str, desk: Desk | None = None, *, until: str = "complete", timeout: float | None = None, namespace: str = ""
-) -> str:
+    name: str, desk: Desk, *, until: str = "complete", timeout: float | None = None,
+    heed: Callable[[JobStatus], object] = lambda _: None,
+) -> str:  # fmt: skip
     """Return a job's state once it is as expected; a Problem tells why it never will be."""
-    desk = desk or Desk(DeskFlags(namespace=namespace))
     if until not in UNTIL:
         raise Problem(f"wait for {until!r}: expected one of {', '.join(UNTIL)}")
     lookup.found(desk.api, name)
@@ -36,6 +40,7 @@ def wait(
         if gang.told() != told:
             told = gang.told()
             desk.terminal.note(f"{told}: {gang.held}" if gang.held else told)
+            heed(job_status(gang, desk.api.namespace))
         if reached(gang, until):
             return gang.state
         look(desk, gang, until, hindered)
@@ -61,7 +66,7 @@ def look(desk: Desk, gang: JobGang, until: str, hindered: Hindered) -> None:
     pods = _pods(desk, gang)
     for pod in pods:
         if pod.stuck:
-            raise Problem(f"{pod.name} cannot start: {pod.why}; {remedy(pod.why, gang)}")
+            raise Problem(f"{pod.name} cannot start: {pod.why}; ", *remedy(pod.why, gang))
     hindered.look(desk.api, gang, pods)
 
 
@@ -69,11 +74,13 @@ def _pods(desk: Desk, gang: JobGang) -> tuple[KubePod, ...]:
     return patiently(desk.terminal.note)(lookup.gang_pods, desk.api, gang.name)
 
 
-def remedy(why: str, gang: JobGang) -> str:
+def remedy(why: str, gang: JobGang) -> tuple[str | Parameter, ...]:
     """Return what to do about a pod that cannot start."""
-    if "image" in why:
-        return (
-            f"is {gang.lead.image} its name? A private registry needs `paddlectl registry` and submit -registry; "
-            f"then submit again with --replace"
-        )
-    return hindrance.next_step(why, gang.name)
+    if "image" not in why:
+        return (hindrance.next_step(why, gang.name),)
+    return (
+        f"is {gang.lead.image} its name? A private registry needs `paddlectl registry` and, when it is submitted, ",
+        Parameter("registry", given=False),
+        "; then submit again with ",
+        Parameter("replace", value=True),
+    )

@@ -9,10 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from launcher.contract import TRAINER
+from launcher.contract import PASSES, TRAINER
 from launcher.job import entry
 from launcher.job.description import Job
-from launcher.job.environment import environment
 
 MAKER = "make_data.py"
 START_SH = (  # as it says them
@@ -25,7 +24,7 @@ START_SH = (  # as it says them
     "--config=./trainer_config.py",
 )
 V1_PASSES = 10  # start.sh's, too
-SAID = ("LAUNCHER_RUNTIME", "PADDLE_INIT_NUM_PASSES")
+SAID = ("LAUNCHER_RUNTIME", PASSES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +74,7 @@ def recommendation(root: Path, python: Path) -> Example:
 
 def submitted(job: Job, package: Path) -> Example:
     """Return a job of this package as its trainers would run it."""
-    told = environment(job, TRAINER)
+    told = entry.environment(job, TRAINER)
     v1 = entry.is_v1(job)
     flags = (*START_SH, f"--num_passes={V1_PASSES}", f"--trainer_count={told['TRAINER_COUNT']}") if v1 else ()
     return Example(

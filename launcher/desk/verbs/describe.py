@@ -4,36 +4,67 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from launcher.contract import STATUS_PORT
+from launcher.desk.arguments import flag
 from launcher.desk.errors import Problem
-from launcher.desk.jobs import describe, lookup
+from launcher.desk.jobs import answers, describe, lookup
 from launcher.desk.jobs.job_state import KubePod
-from launcher.desk.jobs.lookup import JobGang
 from launcher.desk.session import Desk
 
 _Json = dict[str, Any]
 
-EXAMPLES = "  paddlectl describe my-job"
+EXAMPLES = """\
+  paddlectl describe my-job
+  paddlectl describe my-job -o json"""
+_ASKED = 10  # pods; the others of a gang wait for the same
+_SILENCE = 5.0  # seconds
+_TAIL = 200  # lines of a log, in which the launcher's last sentence is looked for
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Add which job."""
+    """Add which job, and the format."""
     parser.add_argument("job")
+    flag(parser, "o", "output", choices=("json", "yaml"), default="", help="as values")
 
 
 def run(given: Namespace, desk: Desk) -> int:
     """Show the job, its gang, its pods and what happened to them."""
     gang = lookup.found(desk.api, given.job)
-    pods = lookup.gang_pods(desk.api, given.job)
+    pods = _explained(desk, lookup.gang_pods(desk.api, given.job))
+    said = _gang(desk, pods)
+    events = answers.job_events(lookup.gang_events(desk.api, gang, pods))
+    if given.o:
+        found = {
+            "job": answers.job_status(gang, desk.api.namespace),
+            "asked": describe.job_asked(gang),
+            "gang": said,
+            "workers": tuple(map(answers.job_worker, pods)),
+            "events": events,
+        }
+        desk.terminal.out(answers.values_text(found, given.o))
+        return 0
     desk.terminal.out(describe.job_page(gang, desk.api.namespace))
-    desk.terminal.out(describe.gang_page(_gang(desk, pods)))
+    desk.terminal.out(describe.gang_page(said))
     desk.terminal.out(describe.pods_page(pods))
     desk.terminal.out(describe.failures(pods))
-    desk.terminal.out(describe.events(_events(desk, gang, pods)))
+    desk.terminal.out(describe.events(events))
     return 0
+
+
+def _explained(desk: Desk, pods: tuple[KubePod, ...]) -> tuple[KubePod, ...]:
+    """Return the pods; why one runs and is not ready is what its launcher said last."""
+    mute = [pod for pod in pods if pod.phase == "Running" and pod.begun and not (pod.ready or pod.leaving or pod.why)]
+    told: dict[str, str] = {}
+    try:
+        for pod in mute[:_ASKED]:
+            query = {"container": pod.container, "tailLines": str(_TAIL)}
+            told[pod.name] = describe.own_sentence(desk.api.log(pod.name, query, silence=_SILENCE))
+    except Problem as problem:  # a node that is gone: the next one may be on it, too
+        desk.terminal.detail(f"{pod.name}: {problem}")
+    return tuple(replace(pod, why=told.get(pod.name, pod.why)) for pod in pods)
 
 
 def _gang(desk: Desk, pods: tuple[KubePod, ...]) -> _Json:
@@ -48,13 +79,3 @@ def _gang(desk: Desk, pods: tuple[KubePod, ...]) -> _Json:
         if isinstance(found, dict):
             return found
     return {}
-
-
-def _events(desk: Desk, gang: JobGang, pods: tuple[KubePod, ...]) -> Iterator[_Json]:
-    """Yield the events of the job's objects; those of pods that are gone by the beginning of their names."""
-    names = {job.name for job in gang.jobs} | {pod.name for pod in pods}
-    begins = tuple(f"{each.name}-" for each in gang.jobs)
-    for event in desk.api.listed("Event"):
-        about = str((event.get("involvedObject") or {}).get("name", ""))
-        if about in names or about.startswith(begins):
-            yield event

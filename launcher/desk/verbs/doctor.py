@@ -8,12 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from launcher.contract import JOB_LABEL
+from launcher.desk.arguments import flag
 from launcher.desk.config import datacenters
 from launcher.desk.config.datacenters import Datacenter
 from launcher.desk.doctor import checks
 from launcher.desk.doctor.checks import Finding
 from launcher.desk.errors import Problem, Refused
-from launcher.desk.jobs import lookup, submit
+from launcher.desk.jobs import answers, lookup, submit
 from launcher.desk.jobs.registries import registries_listed
 from launcher.desk.session import Desk
 from launcher.job import PaddleJob
@@ -32,6 +33,7 @@ EXAMPLES = """\
 def arguments(parser: ArgumentParser) -> None:
     """Add whose shards to look at."""
     parser.add_argument("job", nargs="?", default="")
+    flag(parser, "o", "output", choices=("json", "yaml"), default="", help="as values")
 
 
 def run(given: Namespace, desk: Desk) -> int:
@@ -39,13 +41,20 @@ def run(given: Namespace, desk: Desk) -> int:
     every = []
     for found in _findings(desk, given.job):
         every.append(found)
-        mark = desk.terminal.coloured(f"{found.mark:<4}", MARK_COLOURS[found.mark])
-        desk.terminal.out(f"{mark}  {found.what:<7} {found.sentence}\n")
-        if not found.good:
-            desk.terminal.out(f"      {'':<7} -> {found.remedy}\n")
-    if told := checks.summary(every):
+        if not given.o:
+            _show(desk, found)
+    if given.o:
+        desk.terminal.out(answers.values_text({"findings": every}, given.o))
+    elif told := checks.summary(every):
         desk.terminal.out(f"{told}\n")
     return 0 if all(found.good for found in every) else 1
+
+
+def _show(desk: Desk, found: Finding) -> None:
+    mark = desk.terminal.coloured(f"{found.mark:<4}", MARK_COLOURS[found.mark])
+    desk.terminal.out(f"{mark}  {found.what:<7} {found.sentence}\n")
+    if not found.good:
+        desk.terminal.out(f"      {'':<7} -> {found.remedy}\n")
 
 
 def _findings(desk: Desk, job: str) -> Iterator[Finding]:

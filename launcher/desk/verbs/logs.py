@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 
 from launcher.contract import PSERVER, TRAINER
 from launcher.desk.arguments import flag, seconds, whole
-from launcher.desk.jobs.logs import logs
+from launcher.desk.jobs.logs import JobLog, logs
 from launcher.desk.session import Desk
 
 EXAMPLES = """\
@@ -28,5 +28,15 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(given: Namespace, desk: Desk) -> int:
     """Print logs of the job."""
-    logs(given.job, desk, follow=given.f, role=given.role, worker=given.worker, tail=given.n, since=given.since)
+    show_logs(
+        desk,
+        logs(given.job, desk, follow=given.f, role=given.role, worker=given.worker, tail=given.n, since=given.since),
+    )
     return 0
+
+
+def show_logs(desk: Desk, found: JobLog) -> None:
+    """Print lines, each behind its role and rank where they may be of several pods."""
+    for line in found.lines:
+        before = desk.terminal.coloured(f"{line.title} | ", max(line.rank, 0)) if found.several else ""
+        desk.terminal.out(f"{before}{line.text}\n")

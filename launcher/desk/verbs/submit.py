@@ -16,6 +16,7 @@ from launcher.desk.jobs import submit
 from launcher.desk.jobs.logs import logs
 from launcher.desk.jobs.wait import wait
 from launcher.desk.session import Desk
+from launcher.desk.verbs.logs import show_logs
 from launcher.job import JobError, PaddleJob
 
 EXAMPLES = """\
@@ -81,7 +82,7 @@ def run(given: Namespace, desk: Desk) -> int:
         f"`paddlectl logs -f {name}` shows what they write"
     )
     if given.follow:
-        logs(name, desk, follow=True)
+        show_logs(desk, logs(name, desk, follow=True))
         wait(name, desk)
     return 0
 

@@ -48,16 +48,23 @@ def by_name(
     resolve: Resolve = socket.getaddrinfo,
     every: float = EVERY,
     early: float = 0.0,
+    witness: str = "",
     over: threading.Event | None = None,
 ) -> Rosters:
-    """Yield the roster, or Waiting, at each change of the addresses; the first lookup waits `early` seconds."""
+    """Yield the roster, or Waiting, at each change of the addresses; the first lookup waits `early` seconds.
+
+    The witness is a name that always resolves: where it does not either, it is DNS that is waited for.
+    """
 
     def settled(found: Mapping[str, Resolved]) -> FoundPods:
-        return replace(_settle(places, found, settings.role, own), key=told_key(settings))
+        reason = _no_dns(found.get(witness))
+        known = Waiting(reason=reason) if reason else _settle(places, found, settings.role, own)
+        return replace(known, key=told_key(settings))
 
     def look(over: threading.Event, _trouble: object) -> Iterator[FoundPods]:
         over.wait(early)
-        return _look(places, settled, partial(lookups, resolve=resolve, over=over), over, seeking, every)
+        asked = partial(lookups, resolve=resolve, over=over)
+        return _look(places, settled, asked, over, seeking, every, witness)
 
     for place in places.values():
         tell("peers_wanted", selector=_shown(place.names), desired=place.expected)
@@ -90,6 +97,7 @@ def _look(
     over: threading.Event,
     seeking: threading.Event,
     every: float,
+    witness: str,
 ) -> Iterator[FoundPods]:
     names = tuple(dict.fromkeys(name for place in places.values() for name in place.names))
     answers: dict[str, Resolved] = {}
@@ -99,6 +107,9 @@ def _look(
         if due != names and not over.is_set() and not _missing(places, answers):
             # What was found first may have been replaced while the last was waited for.
             answers.update(asked(names))
+        answers.pop(witness, None)
+        if witness and not any(answers[name].addresses for name in names):
+            answers.update(asked((witness,)))
         if over.is_set():
             return
         yield (state := settled(answers))
@@ -109,6 +120,13 @@ def _look(
         met = met or isinstance(state, Roster)
         # A name may lead to a pod that is gone: a peer that is missing after the start may be behind any of them.
         due = names if met and seeking.is_set() else _missing(places, answers) or names
+
+
+def _no_dns(witness: Resolved | None) -> str:
+    if witness is None or witness.addresses:
+        return ""
+    look = "`kubectl -n kube-system get pods -l k8s-app=kube-dns` shows its servers"
+    return f"the cluster's DNS does not answer: {witness.why}, nor does any name of this job; {look}"
 
 
 def _missing(places: Mapping[Role, PeerNames], found: Mapping[str, Resolved]) -> tuple[str, ...]:

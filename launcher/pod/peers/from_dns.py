@@ -21,6 +21,7 @@ from launcher.pod.settings.nouns import Role, Settings
 # A pod's name exists about a second after its start. An earlier lookup finds none, and a cluster's DNS remembers
 # that for up to 30 s and for all pods.
 EARLY = 2 * EVERY
+WITNESS = "kubernetes.default"  # the API's own Service, in every cluster; an index says that this is one
 
 
 def rosters(
@@ -43,8 +44,12 @@ def rosters(
             return _by_index(peers[settings.index or 0], is_mine)
         return _by_address(places[role], [peer for peer in peers if is_mine(peer.address)])
 
-    first = min(early, settings.timing.join / 10) if settings.index is not None else 0.0
-    yield from by_name(places, settings, tell, seeking, own, resolve=resolve, every=every, early=first, over=over)
+    in_cluster = settings.index is not None
+    yield from by_name(
+        places, settings, tell, seeking, own, resolve=resolve, every=every,
+        early=min(early, settings.timing.join / 10) if in_cluster else 0.0, witness=WITNESS if in_cluster else "",
+        over=over,
+    )  # fmt: skip
 
 
 def _places(settings: Settings) -> dict[Role, PeerNames]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 from collections.abc import Iterator
@@ -153,3 +154,12 @@ def test_a_job_that_is_not_there_is_told_before_anything(plane: ControlPlane, me
     assert (said.code, said.out) == (1, "")
     assert "there is no job no-such in the namespace" in said.err
     assert plane.items(me.namespace, "Pod") == []
+
+
+def test_what_was_found_is_shown_as_values(me: User) -> None:
+    without = me.without("image")
+    said, found = me(*without, "doctor"), json.loads(me(*without, "doctor", "-o", "json").out)["findings"]
+    told = [line[6:].split()[0] for line in said.out.splitlines() if line[:4] in ("ok  ", "--  ", "FAIL")]
+    assert [each["what"] for each in found] == told
+    assert any(each["remedy"] for each in found) == (said.code == 1)
+    assert all(each["sentence"] in said.out for each in found)

@@ -103,7 +103,7 @@ def test_a_v1_job_trains_with_the_paddle_on_path(lives: Lives, package: Path) ->
         (("-entry", "python train.py", "nowhere"), 1, "nowhere is not a directory on this machine"),
         (("-entry", "python train.py", "/pfs/dc/home/me/package"), 1, "`paddlectl cp /pfs/dc/home/me/package .`"),
         (("-jobname", "my_job", "-entry", "python train.py", "package"), 2, "no _; such as 'my-job'"),
-        (("-memory", "1X", "-entry", "python train.py", "package"), 2, "memory='1X'"),
+        (("-memory", "1X", "-entry", "python train.py", "package"), 2, "-memory 1X: expected"),
         (("package",), 2, "expected the command that trains"),
         (("-topology", "nowhere.py", "package"), 78, "does not contain nowhere.py: expected the program's package"),
         (("-parallelism", "0", "package"), 2, "expected a whole number"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ import pytest
 
 from tests.grounds.api.control_plane import ControlPlane
 from tests.grounds.api.kubelet import Kubelet, bind, serving
-from tests.process.desk.test_paddlectl import NAME, RUNNING, SUBMIT, ended, pods, submitted
+from tests.process.desk.test_paddlectl import NAME, RUNNING, SUBMIT, by_python, ended, pods, submitted
 from tests.support.desks import User, user
 from tests.support.waiting import wait_until
 
@@ -114,3 +115,37 @@ def test_a_job_that_is_submitted_is_followed_to_its_failure(plane: ControlPlane,
     assert "trainer 0 found bad data" in err
     assert f"trainer-0 | hello from {NAME}-trainer-0" in out
     assert len(plane.items(me.namespace, "Job")) == 2
+
+
+READING = f"""\
+from launcher import job
+
+mine = job.get("{NAME}", "NAMESPACE")
+print(*mine.logs(role="pserver", tail=1), sep=chr(10))
+following = mine.logs(follow=True, worker="trainer-0")
+print([next(following).text for _ in range(2)], flush=True)
+following.close()
+"""
+
+
+def test_lines_are_values_in_python_and_who_stops_reading_is_done(stage: Stage) -> None:
+    for name in stage.pods:
+        stage.kubelet.write(name, "first", "second")
+    done = by_python(stage.plane, stage.me, READING)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == ["pserver-0 | second", "pserver-1 | second", "['first', 'second']"]
+
+
+def test_why_a_pod_that_runs_is_not_ready_is_its_launchers_own_sentence(stage: Stage) -> None:
+    waiting = "job-2.peers-job does not resolve (Name or service not known), 1 expected"
+    event = json.dumps({"timestamp": "t", "event": "waiting_for_peers", "reason": waiting})
+    for name in stage.pods:
+        stage.kubelet.write(name, event, "loading")
+        stage.become(name, {**RUNNING, "conditions": [{"type": "Ready", "status": "False"}]})
+    page = stage.me("describe", NAME).out
+    assert page.count(waiting) == len(stage.pods)
+    stage.become(stage.pods[0], RUNNING)
+    ready = {
+        each["name"]: each["why"] for each in json.loads(stage.me("describe", NAME, "-o", "json").out)["workers"]
+    }
+    assert [name for name, why in ready.items() if not why] == [stage.pods[0]]

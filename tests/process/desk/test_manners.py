@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -14,32 +13,13 @@ from launcher.job import PaddleJob
 from tests.grounds.api.control_plane import ControlPlane
 from tests.process.desk.test_paddlectl import NAME, everything, submitted
 from tests.support.desks import User
+from tests.support.terminals import on_a_terminal
 from tests.support.waiting import wait_until
 
 MANY = 260  # jobs; a page of the API has 250
 COLOURED = (
     "from launcher.desk.terminal import Terminal; print(Terminal.of(quiet=False, verbose=False).coloured('x', 0))"
 )
-
-
-def on_a_terminal(words: tuple[str, ...], typed: bytes = b"", **environ: str) -> tuple[int, str]:
-    """Run a command on a terminal, type something, and return its exit code and all that was shown."""
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        words, stdin=theirs, stdout=theirs, stderr=theirs, env=environ or None, start_new_session=True
-    )
-    os.close(theirs)
-    shown = b""
-    try:
-        while block := os.read(ours, 65536):
-            shown += block
-            if typed and b": " in shown:
-                os.write(ours, typed)
-                typed = b""
-    except OSError:
-        pass  # the other end of the terminal is closed
-    os.close(ours)
-    return process.wait(timeout=30), shown.decode()
 
 
 def test_flags_count_more_than_the_environment_and_that_more_than_the_file(me: User) -> None:

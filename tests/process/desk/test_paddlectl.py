@@ -8,14 +8,18 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml  # type: ignore[import-untyped]  # comes with the kubernetes package, its stubs do not
 
+from launcher import job
 from tests.grounds.api.control_plane import ControlPlane
 from tests.grounds.api.nodes import node_of
 from tests.support.desks import User
+from tests.support.terminals import on_a_terminal
 from tests.support.waiting import wait_until
 
 SUBMIT = (
@@ -235,26 +239,46 @@ mine = job.PaddleJob(
     job_name="by-python", namespace="NAMESPACE", runtime_image="repo/paddle:2.6.2", entry_point="python train.py",
     trainer_package_path="/example/word2vec", pservers=1, trainers=1)
 mine.dry_run()
-print(mine.submit()["state"], mine.status()["state"])
+print(mine.submit().state, mine.status().state)
 try:
     mine.submit()
 except job.JobError as error:
     print(error)
+again = job.get("by-python", "NAMESPACE")
+print(again.job_name, again.namespace)
+print([each.name for each in job.jobs("NAMESPACE")] == ["by-python"], again.status() == mine.status())
+seen = []
+try:
+    again.wait(timeout=1, on_change=seen.append)
+except job.JobError:
+    print([each.state for each in seen])
 mine.kill()
-print(mine.status()["state"])
+print(mine.status().state)
 mine.kill(remove=True)
+try:
+    job.get("by-python", "NAMESPACE")
+except job.JobError as error:
+    print(error)
 """
 
 
-def test_the_python_api_does_the_same(plane: ControlPlane, me: User) -> None:
+def by_python(plane: ControlPlane, me: User, program: str) -> subprocess.CompletedProcess[str]:
+    """Run a program as somebody who has a kubeconfig."""
     environ = {**me.environ(), "KUBECONFIG": str(plane.kubeconfig), "PADDLE_CONFIG": "/dev/null"}
-    words = (sys.executable, "-c", PROGRAM.replace("NAMESPACE", me.namespace))
-    done = subprocess.run(words, env=environ, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
-    first, second, third = done.stdout.splitlines()
+    words = (sys.executable, "-c", program.replace("NAMESPACE", me.namespace))
+    return subprocess.run(words, env=environ, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_the_python_api_does_the_same_with_values_and_says_nothing(plane: ControlPlane, me: User) -> None:
+    done = by_python(plane, me, PROGRAM)
+    assert (done.returncode, done.stderr) == (0, "")
+    first, second, third, listed, fourth, fifth, last = done.stdout.splitlines()
     assert first == "Starting Starting"
-    assert re.search(r"job by-python is starting.*--replace", second)
-    assert third == "Killed"
+    assert re.search(r"job by-python is starting.*use replace=True", second)
+    assert (third, listed) == (f"by-python {me.namespace}", "True True")
+    assert fourth == "['Starting']"
+    assert fifth == "Killed"
+    assert "there is no job by-python" in last
     wait_until(lambda: not everything(plane, me), timeout=30, every=0.2)
 
 
@@ -265,7 +289,7 @@ def submitted(datacenter):
     mine = job.PaddleJob(
         job_name="by-python", datacenter=datacenter, entry_point="python train.py", trainer_package_path="package",
         pservers=1, trainers=1)
-    print(mine.submit()["namespace"], mine.status()["state"])
+    print(mine.submit().namespace, mine.status().state)
 
 try:
     submitted("nowhere")
@@ -296,6 +320,30 @@ def test_the_datacenter_that_python_names_takes_the_job(plane: ControlPlane, me:
     ]
 
 
+WATCHED = f"""\
+from launcher import job
+
+mine = job.get("{NAME}", "NAMESPACE")
+print([(each.role, each.rank, each.status, each.ready, each.started) for each in mine.workers()][2:4])
+print(*{{(each.reason, each.about) for each in mine.events() if each.reason == "SuccessfulCreate"}}, sep=chr(10))
+"""
+
+
+def test_pods_and_events_are_values(plane: ControlPlane, me: User) -> None:
+    submitted(plane, me)
+    all_become(plane, me, RUNNING, "trainer")
+
+    def told() -> list[str]:
+        done = by_python(plane, me, WATCHED)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout.splitlines()
+
+    wait_until(lambda: f"('SuccessfulCreate', '{NAME}-pserver')" in told(), timeout=60, every=0.5)
+    assert (
+        told()[0] == "[('trainer', 2, 'Running', True, '2026-11-18T10:00:00Z'), ('pserver', 0, 'Pending', False, '')]"
+    )
+
+
 def test_get_watches_jobs(plane: ControlPlane, me: User) -> None:
     with me.started("get", "jobs", "-w") as watch:
         assert watch.stdout
@@ -310,9 +358,32 @@ def test_get_watches_jobs(plane: ControlPlane, me: User) -> None:
     ("output", "reading"),
     [("json", json.loads), ("yaml", yaml.safe_load)],
 )
-def test_get_shows_whole_objects(
-    plane: ControlPlane, me: User, output: str, reading: Callable[[str], dict[str, list[object]]]
+def test_get_and_describe_show_values_of_ours(
+    plane: ControlPlane, me: User, output: str, reading: Callable[[str], dict[str, Any]]
 ) -> None:
     submitted(plane, me)
-    assert len(reading(me("get", "jobs", "-o", output).out)["items"]) == 1
-    assert len(reading(me("get", "workers", NAME, "-o", output).out)["items"]) == 5
+    (listed,) = reading(me("get", "jobs", "-o", output).out)["items"]
+    pods = reading(me("get", "workers", NAME, "-o", output).out)["items"]
+    page = reading(me("describe", NAME, "-o", output).out)
+    assert (listed["name"], listed["state"], listed["trainers"], listed["pservers"]) == (NAME, "Starting", 3, 2)
+    assert listed.keys() == page["job"].keys() == {each.name for each in fields(job.Status)}
+    assert [(each["role"], each["rank"], each["status"]) for each in pods][2:4] == [
+        ("trainer", 2, "Pending"), ("pserver", 0, "Pending"),
+    ]  # fmt: skip
+    assert page["workers"] == pods
+    assert page["asked"]["trainers"] == {
+        "number": 3, "requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": "1Gi"},
+    }  # fmt: skip
+    assert page["asked"]["passes"] == "1"
+    assert all(event["about"].startswith(NAME) for event in page["events"])
+
+
+def test_on_a_terminal_columns_fit_and_tell_the_state(plane: ControlPlane, me: User) -> None:
+    submitted(plane, me)
+    code, shown = on_a_terminal(me.words("get", "jobs"), b"", **me.environ())
+    assert code == 0, shown
+    head, row = shown.splitlines()
+    assert head.split() == ["NUM", "NAME", "SUCC", "FAIL", "START", "COMP", "ACTIVE", "STATE", "AGE"]
+    assert re.fullmatch(r"\d+[sm]", row.split()[-1])
+    for name, cell in (("NAME", NAME), ("SUCC", "<nil>"), ("STATE", "Starting")):
+        assert row[head.index(name) :].startswith(cell)

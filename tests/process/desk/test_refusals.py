@@ -39,12 +39,12 @@ def test_a_submit_that_fails_half_way_leaves_nothing(plane: ControlPlane, me: Us
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [
-        (("-jobname", "my_job"), 2, "no _; such as 'my-job'"),
-        (("-memory", "1X"), 2, "memory='1X'"),
-        (("-cpu", "many"), 2, "cpu_nums='many'"),
+        (("-jobname", "my_job"), 2, "-jobname my_job: expected only letters, digits and -, no _; such as 'my-job'"),
+        (("-memory", "1X"), 2, "-memory 1X: expected"),
+        (("-cpu", "many"), 2, "paddlectl: -cpu many: expected"),
         (("-registry", "nowhere"), 1, "there is no Secret nowhere in the namespace"),
         (("-jobname", "a" * 60), 2, "is too long"),
-        (("-image", "Bad Image"), 2, "runtime_image='Bad Image'"),
+        (("-image", "Bad Image"), 2, "-image 'Bad Image': expected"),
         (("-datacenter", "nowhere"), 1, "datacenter 'nowhere' is not in"),
     ],
 )

@@ -9,12 +9,14 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from launcher import job
 from launcher.job import acting
 from launcher.job.__main__ import described
+from launcher.job.values import packed, unpacked
 from tests.support.golden_jobs import JOBS
 
 ROOT = Path(__file__).parents[3]
@@ -22,11 +24,23 @@ A_JOB = JOBS["claim"]
 
 # A Python of the launcher's, as far as the answer goes: it says what it was asked, or does what its name says.
 STAND_IN = f"""#!{sys.executable}
-import json, os, sys
+import json, os, signal, sys
 asked = json.load(sys.stdin)
 answer = os.fdopen(asked["answer"], "w")
+def said(value):
+    answer.write(json.dumps({{"said": value}}) + chr(10))
+    answer.flush()
 if asked["verb"] == "kill":
     json.dump({{"problems": ["no job claim in namespace default", "see paddlectl get jobs"]}}, answer)
+elif asked["verb"] == "logs":
+    said({{"is": "LogLine", "role": "trainer", "rank": 1, "pod": "p", "text": f"of {{os.getpid()}}"}})
+    if asked["options"]["follow"]:
+        signal.pause()
+    answer.write(json.dumps({{"ok": None}}))
+elif asked["verb"] == "wait" and asked["options"]["until"] == "running":
+    for state in ("Starting", "Running"):
+        said(state)
+    answer.write(json.dumps({{"ok": "Running"}}))
 elif asked["verb"] != "wait":
     json.dump({{"ok": {{"argv": sys.argv[1:], **asked}}}}, answer)
 """
@@ -78,7 +92,41 @@ def test_what_cannot_be_comes_back_as_sentences(own: str) -> None:
 
 def test_a_launchers_python_that_dies_without_an_answer_is_told(own: str) -> None:
     with pytest.raises(job.JobError, match=r"wait: .* ended with 0 and no answer"):
-        acting.act("wait", A_JOB, own=own)
+        acting.act("wait", A_JOB, own=own, until="complete")
+
+
+def test_lines_come_one_by_one_and_who_reads_no_more_ends_it(own: str) -> None:
+    (line,) = acting.act("logs", A_JOB, own=own, follow=False)
+    assert str(line).startswith("trainer-1 | of ")
+    lines = acting.act("logs", A_JOB, own=own, follow=True)
+    writer = int(next(lines).text.split()[1])
+    lines.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(writer, 0)
+
+
+def test_what_is_said_during_a_wait_comes_before_its_result(own: str) -> None:
+    heard: list[object] = []
+    assert acting.act("wait", A_JOB, own=own, heed=heard.append, until="running") == "Running"
+    assert heard == ["Starting", "Running"]
+
+
+VALUES = (
+    job.Line(role="trainer", rank=-1, pod="p", text="x"),
+    job.Event(when="", type="Normal", reason="r", about="a", message="m"),
+    ("a", job.Line(role="trainer", rank=0, pod="p", text="x")),
+    "Running",
+    None,
+)
+
+
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+def test_a_result_survives_being_written_as_json(value: object) -> None:
+    assert unpacked(json.loads(json.dumps(packed(value)))) == value
+
+
+def test_a_line_says_whose_it_is() -> None:
+    assert [str(value) for value in VALUES if isinstance(value, job.Line)] == ["p | x"]
 
 
 def test_without_any_python_for_it_the_remedy_is_told(own: str) -> None:
@@ -97,6 +145,10 @@ VERBS: dict[str, Callable[[job.PaddleJob], object]] = {
     "submit": lambda described: described.submit(),
     "dry_run": lambda described: described.dry_run(),
     "status": lambda described: described.status(),
+    "workers": lambda described: described.workers(),
+    "events": lambda described: described.events(),
+    "get": lambda described: job.get(described.job_name),
+    "jobs": lambda _: job.jobs(),
     "logs": lambda described: described.logs(follow=True, role="trainer", tail=10),
     "wait": lambda described: described.wait(timeout=1),
     "kill": lambda described: described.kill(remove=True),
@@ -111,16 +163,23 @@ def test_every_verb_is_the_desks_and_what_it_cannot_is_a_sentence(verb: str) -> 
 
 
 @pytest.mark.usefixtures("nowhere", "own")
-@pytest.mark.parametrize(("verb", "options"), [("submit", {"replace": True}), ("status", {}), ("logs", {"since": 5})])
-def test_a_verb_in_the_launchers_own_python_is_the_desks_too(verb: str, options: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    ("verb", "options"), [("submit", {"replace": True}), ("status", {}), ("logs", {"since": 5}), ("wait", {})]
+)
+def test_a_verb_in_the_launchers_own_python_is_the_desks_too(verb: str, options: dict[str, Any]) -> None:
     with pytest.raises(job.JobError, match="no cluster is configured"):
-        acting.act(verb, A_JOB, own=sys.executable, **options)
+        list(acting.act(verb, A_JOB, own=sys.executable, **options))
 
 
 @pytest.mark.parametrize("name", sorted(JOBS))
 def test_a_job_survives_being_written_as_json(name: str, own: str) -> None:
     told = acting.act("status", JOBS[name], own=own)
     assert described(json.loads(json.dumps(told["job"]))) == JOBS[name]
+
+
+def test_a_job_of_which_only_the_name_is_known_survives_it_too(own: str) -> None:
+    named = job.JobByName("a", "train")
+    assert described(acting.act("status", named, own=own)["job"]) == named
 
 
 def test_describing_a_job_costs_little_and_needs_nothing_installed() -> None:

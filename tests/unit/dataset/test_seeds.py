@@ -254,3 +254,56 @@ def test_the_name_common_is_this_room() -> None:
     assert {"split", "convert", "recordio"} <= set(dir(common))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         common.nothing  # noqa: B018  # type: ignore[attr-defined]
+
+
+AS_WRITTEN = """
+import launcher.dataset as dataset
+dataset.common.convert(output_path = "./dataset",
+                reader = dataset.uci_housing.train(),
+                line_count = 10,
+                num_prefix = "uci_housing_train")
+"""
+HOUSES = [[row + 0.25 * column for column in range(12)] + [7.0, 20.0 + row] for row in range(10)]
+
+
+@pytest.fixture
+def housing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(common, "DATA_HOME", str(tmp_path))
+    path = tmp_path / "uci_housing" / "housing.data"
+    path.parent.mkdir()
+    path.write_text("".join(" ".join(map(str, row)) + "\n" for row in HOUSES))
+    return path
+
+
+@pytest.mark.usefixtures("housing")
+def test_the_seeds_dataset_is_read_where_paddle_keeps_it() -> None:
+    run(AS_WRITTEN)
+    found = list(common.recordio_reader("./dataset/uci_housing_train*")())
+    assert found == list(common.uci_housing.train()())
+    assert [price for _, (price,) in found] == [20.0 + row for row in range(8)]
+    assert [price for _, (price,) in common.uci_housing.test()()] == [28.0, 29.0]
+    # Each feature around its mean, by its width; one that is always the same is 0.
+    assert found[0][0] == (*[-0.5] * 12, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (None, "no such file: expected Paddle's dataset: download http"),
+        ("1 2 x", "could not convert string to float: 'x': download"),
+        ("1 2 3", "has 3 numbers, expected rows of 14: download"),
+        ("", "has 0 numbers, expected rows of 14: download"),
+    ],
+)
+def test_a_dataset_that_is_not_there_or_torn_is_told(housing: Path, content: str | None, told: str) -> None:
+    housing.unlink()
+    if content is not None:
+        housing.write_text(content)
+    with pytest.raises(common.DatasetError, match=told):
+        common.uci_housing.train()
+
+
+def test_two_names_of_one_argument_are_told(tmp_path: Path) -> None:
+    with pytest.raises(common.DatasetError, match="name_prefix='a' and num_prefix='b': two names of one argument"):
+        common.convert(str(tmp_path), uci_housing.train(), 10, "a", num_prefix="b")

@@ -44,7 +44,7 @@ def test_a_name_of_the_seeds_in_lower_case_is_taken(name: str) -> None:
         ("a b", "only letters, digits and -", "a-b"),
         ("job\n", "only letters, digits and -", "job"),
         ("Übung", "only letters, digits and -", "bung"),
-        ("__", "only letters, digits and -", "paddle-job"),
+        ("__", "only letters, digits and -", "my-job"),
     ],
 )
 def test_another_is_refused_with_one_that_would_be_taken(name: str, reason: str, say: str) -> None:
@@ -77,7 +77,7 @@ def test_a_name_is_too_long_by_what_is_made_of_it() -> None:
 
 
 def taken(name: object, together: bool, pservers: int, trainers: int) -> bool:
-    told = [*wrong_with(name, together, pservers, trainers)]
+    told = [*map(str, wrong_with(name, together, pservers, trainers))]
     assert all("expected" in each or "say" in each or "such as" in each for each in told)
     assert not any("\n" in each for each in told)
     return not told

@@ -22,6 +22,7 @@ from tests.support.waiting import wait_until
 
 THREE = ("10.0.0.9", "10.0.0.10", "10.0.0.11")
 JOB = "job"
+CLUSTER: dict[str, tuple[str, ...] | None] = {"kubernetes.default": ("10.96.0.1",)}  # has a DNS that answers
 
 
 class Meeting(Looking):
@@ -137,8 +138,26 @@ def test_an_indexed_job_asks_for_no_name_before_its_pod_can_have_it() -> None:
     meeting = Meeting(indexed(0, POD_IP=THREE[0]), names, early=0.5)
     assert meeting.roster().rank == 0
     assert time.monotonic() - begun >= 0.5
-    hurried = Meeting(indexed(0, POD_IP=THREE[0], LAUNCHER_JOIN_TIMEOUT="0.2"), Names({}), early=60)
+    hurried = Meeting(indexed(0, POD_IP=THREE[0], LAUNCHER_JOIN_TIMEOUT="0.2"), Names({**CLUSTER}), early=60)
     assert "job-0.gang does not resolve" in str(hurried.error())
+
+
+def test_a_dns_that_answers_nothing_is_what_is_waited_for() -> None:
+    """Not the peers, whose names it does not know either."""
+    names = Names({})
+    meeting = Meeting(indexed(0, POD_IP=THREE[0]), names)
+    meeting.waits_for(
+        "the cluster's DNS does not answer: kubernetes.default does not resolve (Temporary failure in name "
+        "resolution), nor does any name of this job; `kubectl -n kube-system get pods -l k8s-app=kube-dns` shows"
+    )
+    names.known |= CLUSTER
+    meeting.waits_for("0 of 3 peers by CONF_PADDLE_GRADIENT_NUM have an address: job-0.gang does not resolve")
+    names.known["job-0.gang"] = THREE[:1]
+    meeting.waits_for("1 of 3 peers")
+    asked = names.asked.count("kubernetes.default")
+    names.known |= {"job-1.gang": THREE[1:2], "job-2.gang": THREE[2:]}
+    assert meeting.roster().rank == 0
+    assert names.asked.count("kubernetes.default") == asked
 
 
 def test_only_missing_names_are_looked_up_and_all_once_more_at_the_end() -> None:
@@ -178,7 +197,7 @@ def test_an_index_beyond_the_expected_number_is_refused() -> None:
 
 
 def test_many_missing_names_are_told_shortly() -> None:
-    meeting = Meeting(indexed(0, CONF_PADDLE_GRADIENT_NUM="40"), Names())
+    meeting = Meeting(indexed(0, CONF_PADDLE_GRADIENT_NUM="40"), Names({**CLUSTER}))
     meeting.waits_for("; and 35 more")
     assert "0 of 40 peers by CONF_PADDLE_GRADIENT_NUM have an address" in meeting.reasons()[0]
     assert meeting.told[0][1]["selector"] == "job-0.gang,job-1.gang,job-2.gang,job-3.gang,job-4.gang,..."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -13,13 +14,14 @@ from hypothesis import strategies as st
 from launcher.contract import INDEX_ANNOTATION, KILLED_ANNOTATION, QUEUE_LABEL, SPEC_ANNOTATION
 from launcher.desk.doctor import checks
 from launcher.desk.errors import Problem
-from launcher.desk.jobs import describe, job_state, lookup, tables
+from launcher.desk.jobs import answers, describe, job_state, lookup, tables
 from launcher.desk.jobs.lookup import JobGang
 from launcher.kube import refusals
 from launcher.pod.gang.protocol import codec
 from launcher.pod.gang.protocol.messages import Generation, LeaderMessage, Stage
 
 Json = dict[str, Any]
+NOW = datetime(2026, 11, 18, 12, 0, 0, tzinfo=UTC)
 SEEDS_ROW = "0\tpaddle-cluster-job\t<nil>\t1\t2017-05-24T07:52:45Z\t<nil>\t1\n"
 
 
@@ -60,15 +62,15 @@ def ended(kind: str) -> list[Json]:
 
 
 def test_a_jobs_row_is_the_seeds() -> None:
-    job = job_state.kube_job(a_job(active=1, failed=1, startTime="2017-05-24T07:52:45Z"))
-    assert tables.job_row(0, job) == SEEDS_ROW
+    found = gang(a_job(active=1, failed=1, startTime="2017-05-24T07:52:45Z"))
+    assert tables.line(tables.job_row(0, found)) == SEEDS_ROW
 
 
 def test_only_a_complete_job_has_a_completion() -> None:
-    failed = job_state.kube_job(a_job(conditions=ended("Failed"), failed=3))
-    assert tables.job_row(0, failed).split("\t")[5] == "<nil>"
-    complete = job_state.kube_job(a_job(conditions=ended("Complete"), completionTime="2026-11-18T10:00:00Z"))
-    assert tables.job_row(0, complete).split("\t")[5] == "2026-11-18T10:00:00Z"
+    failed = gang(a_job(conditions=ended("Failed"), failed=3))
+    assert tables.job_row(0, failed)[5] is None
+    complete = gang(a_job(conditions=ended("Complete"), completionTime="2026-11-18T10:00:00Z"))
+    assert tables.job_row(0, complete)[5] == "2026-11-18T10:00:00Z"
 
 
 @pytest.mark.parametrize(
@@ -243,9 +245,14 @@ ANY = st.recursive(
 @given(st.dictionaries(st.sampled_from(("metadata", "status", "spec")), ANY))
 def test_nothing_that_an_api_could_send_raises(found: Mapping[str, Any]) -> None:
     job, pod = job_state.kube_job(found), job_state.kube_pod(found)
-    assert tables.job_row(0, job, wide=True).count("\n") == 1
-    assert tables.worker(pod, wide=True).count("\n") == 1
+    (whole,) = lookup.gangs_of([job]) or (JobGang(jobs=(job,)),)
+    assert tables.line(tables.job_row(0, whole, wide=True, now=NOW)).count("\n") == 1
+    assert tables.line(tables.worker(pod, wide=True)).count("\n") == 1
     assert describe.pods_page([pod])
+    assert describe.job_page(whole, "n")
+    values = {"job": answers.job_status(whole, "n"), "asked": describe.job_asked(whole)}
+    assert json.loads(answers.values_text({**values, "worker": answers.job_worker(pod)}, "json"))
+    assert answers.job_events([found, {"involvedObject": found, "message": found.get("spec")}])
 
 
 @given(st.binary(max_size=80), st.integers(300, 599))
