@@ -12,7 +12,8 @@ Builds <runtime image>: <base image> with the launcher in it, /root/start.sh and
 the directory <src package> of this machine is copied to <dest package>, an absolute path in the image.
 
   --target NAME    what is added: `launcher` alone, which is the default, `paddle` for Paddle 2.6.2 as well, where the
-                   base has none, or `quickstart` for the first article's demo on top of that
+                   base has none, or `quickstart` for the first article's demo on top of that; `data` is the launcher
+                   with the split as its command, for the first article's data Job
   --network NAME   which network the build uses to fetch the packages, such as `host`; as in `docker build --network`
   --prepare        only put the source of the launcher into docker/dist, for a `docker build` by hand in docker/
   -h, --help       this text
@@ -51,8 +52,8 @@ main() {
         -h | --help) help && exit 0 ;;
         --prepare) prepare "$TOP/docker/dist" && exit 0 ;;
         --target)
-            [[ ${2:-} =~ ^(launcher|paddle|quickstart)$ ]] ||
-                fail $WORDS "--target: expected launcher, paddle or quickstart after it"
+            [[ ${2:-} =~ ^(launcher|data|paddle|quickstart)$ ]] ||
+                fail $WORDS "--target: expected launcher, data, paddle or quickstart after it"
             target=$2
             shift 2
             ;;

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     Source = FileSource | ReaderSource
 
 OCTAL = re.compile(r"\\([0-7]{3})")
+OF_THE_KERNEL = ("/dev/", "/proc/", "/sys/")  # every container has them mounted
 _MANY = 64  # records a shard; a larger batch is cut into pieces
 
 
@@ -64,13 +65,36 @@ def split_into_shards(
 def _refuse_no_mount(out: str, mounts: str) -> None:
     """Refuse a directory of the container itself: its files are lost with the container."""
     path = os.path.realpath(out)
-    points = [OCTAL.sub(lambda code: chr(int(code[1], 8)), line.split(" ")[4]) for line in mounts.splitlines()]
+    lines = mounts.splitlines()
+    points = [_point(line) for line in lines]
     over = [point for point in points if path == point or path.startswith(point.rstrip("/") + "/")]
     if not over or max(over, key=len) == "/":
         raise DatasetMisuse(
             f"OUT_DIR={shown(out)} is not on a volume: the shards would be lost with this container; "
-            "expected a directory on a volume: mount the claim there, or set OUT_DIR to its mount path"
+            + _instead(path, [_point(line) for line in lines if _may_keep(line)])
         )
+
+
+def _point(line: str) -> str:
+    """Return the mount point of a line of mountinfo."""
+    return OCTAL.sub(lambda code: chr(int(code[1], 8)), line.split(" ")[4])
+
+
+def _may_keep(line: str) -> bool:
+    """Return whether a line of mountinfo is of a volume's directory that can be written to."""
+    point, options = _point(line), line.split(" ")[5].split(",")
+    ours = point == "/" or f"{point}/".startswith(OF_THE_KERNEL)
+    return not ours and "rw" in options and os.path.isdir(point)
+
+
+def _instead(path: str, volumes: Sequence[str]) -> str:
+    """Return what to change: the mount, or OUT_DIR."""
+    above = shown(os.path.dirname(path))
+    if not volumes:
+        return f"no volume is mounted in this pod: mount the claim at {above} (mountPath)"
+    name, which = os.path.basename(path), " and ".join(map(shown, volumes))
+    where = " or ".join(f"OUT_DIR={shown(os.path.join(volume, name))}" for volume in volumes)
+    return f"the volume of this pod is mounted at {which}: set its mountPath to {above}, or set {where}"
 
 
 def _source(options: SplitOptions) -> Source:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.grounds.docker import BASE, LAUNCHER, STAND_IN, Docker
+from tests.grounds.docker import BASE, DATA, LAUNCHER, STAND_IN, Docker
 from tests.support.waiting import wait_until
 
 # A first run makes the base and the images.
@@ -126,6 +126,35 @@ def test_the_launcher_is_process_1(docker: Docker, volume: Path) -> None:
 def test_a_plain_init_needs_nothing_of_a_job(docker: Docker) -> None:
     done = ran(docker, *environment({"LAUNCHER_PEERS": "self"}), LAUNCHER, "start_paddle", "--", "sh", "-c", "exit 7")
     assert (done.returncode, done.stderr) == (7, "")
+
+
+# The first article's data Job but for its image: no command, and the claim beside OUT_DIR. The last is every pod's.
+SPLIT = {"OUT_DIR": "/home/work/mfs/paddle-cluster-job", "SPLIT_COUNT": "3", "KUBERNETES_SERVICE_HOST": "10.96.0.1"}
+
+
+def test_the_articles_data_job_is_told_that_its_claim_is_mounted_beside_out_dir(
+    docker: Docker, tmp_path: Path
+) -> None:
+    done = ran(docker, "--volume", f"{tmp_path}:/mnt", *environment(SPLIT), DATA)
+    assert done.returncode == 78, done.stderr
+    assert done.stderr == (
+        f"launcher.dataset: OUT_DIR={SPLIT['OUT_DIR']} is not on a volume: the shards would be lost with this "
+        "container; the volume of this pod is mounted at /mnt: set its mountPath to /home/work/mfs, or set "
+        "OUT_DIR=/mnt/paddle-cluster-job\n"
+    )
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("at", "out"), [("/home/work/mfs", SPLIT["OUT_DIR"]), ("/mnt", "/mnt/paddle-cluster-job")])
+def test_with_either_line_changed_it_leaves_the_articles_tree(
+    docker: Docker, tmp_path: Path, at: str, out: str
+) -> None:
+    job = environment({**SPLIT, "OUT_DIR": out})
+    done = ran(docker, "--volume", f"{tmp_path}:{at}", *job, DATA, "--samples", "300")  # a manifest's args
+    assert done.returncode == 0, done.stderr
+    assert f"{out} has 300 records in 3 shards, 100 in each" in done.stderr
+    names = {path.name for path in (tmp_path / "paddle-cluster-job").iterdir()}
+    assert {"0", "1", "2", "output", "quick_start"} <= names
 
 
 def test_the_launcher_adds_little_to_its_base(docker: Docker, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,11 +5,22 @@
 """
 
 from tests.grounds.docker.daemon import Docker, running
-from tests.grounds.docker.images import BASE, LAUNCHER, PADDLE, QUICKSTART, STAND_IN, image_tar, load, paddle_tar
+from tests.grounds.docker.images import (
+    BASE,
+    DATA,
+    LAUNCHER,
+    PADDLE,
+    QUICKSTART,
+    STAND_IN,
+    image_tar,
+    load,
+    paddle_tar,
+)
 from tests.grounds.docker.machine import NotHere, need
 
 __all__ = [
     "BASE",
+    "DATA",
     "LAUNCHER",
     "PADDLE",
     "QUICKSTART",

@@ -21,6 +21,7 @@ from tests.grounds.docker.machine import alone, cache, room
 ROOT = Path(__file__).parents[3]
 BASE = "stand-in-base:bookworm"
 LAUNCHER = "paddle-launcher:test"
+DATA = "paddle-launcher:data"
 STAND_IN = "paddle-launcher:stand-in"
 PADDLE = "paddle-launcher:paddle"
 QUICKSTART = "mypaddle/paddle:quickstart"
@@ -65,9 +66,10 @@ def paddle_tar() -> Path:
 
 
 def build(docker: Docker) -> None:
-    """Build base, launcher and stand-in from nothing, the launcher's as anybody would."""
+    """Build base, launcher, data and stand-in from nothing, the launcher's two as anybody would."""
     import_base(docker)
     _build_as_anybody(docker, "launcher", LAUNCHER)
+    _build_as_anybody(docker, "data", DATA)
     with tempfile.TemporaryDirectory() as context:
         ours = shutil.ignore_patterns("__pycache__", ".*")
         shutil.copytree(ROOT / "examples" / "stand_in", context, ignore=ours, dirs_exist_ok=True)
@@ -115,7 +117,7 @@ class Kept:
         return cache() / f"{self.name}-{content.hexdigest()[:16]}.tar"
 
 
-PLAIN = Kept(name="images", images=(BASE, LAUNCHER, STAND_IN), sources=(*SOURCES, "examples/stand_in/*"), build=build)
+PLAIN = Kept(name="images", images=(BASE, LAUNCHER, DATA, STAND_IN), sources=(*SOURCES, "examples/stand_in/*"), build=build)
 TRAINING = Kept(
     name="training",
     images=(PADDLE, QUICKSTART),

@@ -28,6 +28,7 @@ from launcher.dataset.manifest import Manifest, parse_manifest
 from launcher.dataset.problem import DatasetError, DatasetMisuse
 from launcher.dataset.progress import SplitProgress
 from launcher.dataset.splitting import split_into_shards
+from tests.support.mounts import mounted
 from tests.support.volume import read_back
 
 ROOT = Path(__file__).parents[3]
@@ -438,6 +439,56 @@ def test_inside_a_pod_an_out_dir_on_no_mount_is_refused(tmp_path: Path) -> None:
     escaped = str(tmp_path).replace(" ", "\\040")
     mounts.write_text(MOUNTS + f"32 22 0:32 / {escaped} rw - nfs4 server:/ rw\n")
     assert split(tmp_path, environ=inside, mounts=str(mounts)).shards == 3
+
+
+@pytest.mark.parametrize(
+    ("mounted", "remedy"),
+    [
+        (("{0} rw - nfs4",), "the volume of this pod is mounted at {0}: set its mountPath to {1}, or set OUT_DIR={0}/out"),
+        (("{0} rw,nosuid - ext4", "{1}/b rw - overlay"), "mounted at {0} and {1}/b: set its mountPath to {1}, or set OUT_DIR={0}/out or OUT_DIR={1}/b/out"),
+        (("{0} ro - nfs4", "/dev/shm rw - tmpfs", "{1}/file rw - ext4"), "no volume is mounted in this pod: mount the claim at {1} (mountPath)"),
+    ],
+    ids=["one", "two", "one to be read, one of every container, one of a file"],
+)  # fmt: skip
+def test_such_a_refusal_names_the_mount_and_what_to_set(
+    tmp_path: Path, mounted: tuple[str, ...], remedy: str
+) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    (tmp_path / "file").touch()
+    places = (str(tmp_path / "a"), str(tmp_path))
+    lines = [f"40 22 0:40 / {line.format(*places)} server:/ rw" for line in mounted]
+    mounts = tmp_path / "mounts"
+    mounts.write_text("\n".join(["22 1 0:20 / / rw,relatime - overlay overlay rw", *lines]) + "\n")
+    with pytest.raises(DatasetMisuse) as refused:
+        split(tmp_path, environ={"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, mounts=str(mounts))
+    assert remedy.format(*places) in str(refused.value)
+
+
+def test_the_articles_data_job_by_the_images_own_command(tmp_path: Path) -> None:
+    """The target `data` of the image names the command; the claim is a real mount, beside OUT_DIR and then over it."""
+    target = (ROOT / "docker" / "Dockerfile").read_text().partition(" AS data\n")[2]
+    words = json.loads(target.partition("ENTRYPOINT ")[2].splitlines()[0])
+    assert words[0] == "/opt/launcher/bin/python"
+    claim, beside = tmp_path / "mnt", Path("/no-volume")  # of the root itself, wherever tmp_path is
+    claim.mkdir()
+
+    def job(out: Path) -> subprocess.CompletedProcess[str]:
+        inside = {"OUT_DIR": str(out), "SPLIT_COUNT": "3", "KUBERNETES_SERVICE_HOST": "10.96.0.1"}
+        env = {**os.environ, "PYTHONPATH": str(ROOT), **inside}
+        return subprocess.run(
+            [sys.executable, *words[1:], "--samples", "300"], env=env, capture_output=True, text=True, check=False
+        )
+
+    with mounted("", str(claim), claim, "bind"):
+        refused, done = job(beside / "paddle-cluster-job"), job(claim / "paddle-cluster-job")
+    assert refused.returncode == 78
+    assert f"OUT_DIR={beside}/paddle-cluster-job is not on a volume" in refused.stderr
+    assert f"set its mountPath to {beside}, or set OUT_DIR=" in refused.stderr
+    assert f"OUT_DIR={claim}/paddle-cluster-job" in refused.stderr
+    assert not beside.exists()
+    assert done.returncode == 0, done.stderr
+    assert (claim / "paddle-cluster-job" / "2" / "data" / "part-00002").is_file()
 
 
 TEXTS = st.recursive(
