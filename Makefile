@@ -9,7 +9,8 @@ help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
 
 demo: $(READY) ## three nodes train on this machine: Paddle's own pservers and trainers, no root, no container (590 MB once, in the cache)
-	@$(BIN)/paddlectl local
+	@code=0; $(BIN)/paddlectl local --example recommendation || code=$$?; \
+	    [ $$code -ne 69 ] || exec $(BIN)/paddlectl local; exit $$code
 
 test: $(READY) ## all tests, with the coverage that is held; what cannot run here is told at the end
 	@rm -f .coverage .coverage.*
@@ -42,6 +43,9 @@ check: $(READY) ## types, lint, format
 bench: $(READY) ## ours beside the peers as a table; ROWS="start stop": these alone; AGAINST=COMMIT: beside that commit's
 	@$(BIN)/python -m bench $(ROWS) $(if $(AGAINST),--against $(AGAINST))
 
+wheel: $(READY) ## build/wheel: the wheel, the same bytes each time, and what it needs as CycloneDX
+	@$(BIN)/python -m tools.wheel build/wheel
+
 setup: $(READY) ## the virtual environment alone, with locked versions
 
 $(READY): requirements.lock setup.cfg pyproject.toml
@@ -61,5 +65,5 @@ lock: ## renew requirements.lock after a change of setup.cfg
 clean: ## remove what the targets above made
 	rm -rf .venv build .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
 
-.PHONY: real faults soak help demo test quick compose cluster check bench setup lock clean
+.PHONY: wheel real faults soak help demo test quick compose cluster check bench setup lock clean
 .DEFAULT_GOAL := help

@@ -49,6 +49,7 @@ ROWS = (
     Row(name="cluster", places=("cluster",), apart=False, covered=False),
     Row(name="real", places=("real",), covered=False, needs="tests.real.install"),
     Row(name="gang", places=("process/pod/gang",)),
+    Row(name="wheel", places=("wheel",), apart=False, covered=False),
     Row(name="desk", places=("process/desk", "process/job", "process/transfer")),
     Row(name="compose", places=("compose",), apart=False, covered=False),
     Row(name="pod", places=("process/pod",)),

@@ -32,7 +32,7 @@ END
 }
 
 TOP=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
-SOURCE=(launcher examples setup.cfg pyproject.toml requirements.lock README.md LICENSE)
+SOURCE=(launcher examples setup.cfg setup.py pyproject.toml requirements.lock README.md LICENSE)
 # What running the examples in the checkout leaves there, and Python.
 LEFT_OUT=(__pycache__ .mypy_cache 'examples/*/output' 'examples/*/train.log' 'examples/*/data/prepared'
     'examples/*/data/*.gz' 'examples/*/data/*.dat')

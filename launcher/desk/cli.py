@@ -1,4 +1,4 @@
-"""`paddlectl`: one verb and the exit code: 0, 1 with a sentence, 2 for wrong usage, 78 for no rehearsal, 130.
+"""`paddlectl`: one verb and the exit code: 0, 1 with a sentence, 2 for wrong usage, 78 or 69 for no rehearsal, 130.
 
 Only that verb is imported, and nothing of Kubernetes before it is needed.
 """

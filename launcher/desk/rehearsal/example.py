@@ -14,6 +14,8 @@ from launcher.job import entry
 from launcher.job.description import Job
 
 MAKER = "make_data.py"
+STAND_IN, RECOMMENDATION = "stand-in", "recommendation"
+EXAMPLES = (STAND_IN, RECOMMENDATION)  # as --example names them
 START_SH = (  # as it says them
     "--dot_period=10",
     "--log_period=50",
@@ -41,11 +43,13 @@ class Example:
     passes_flag: str
     passes: int  # 0: only the program knows
     env: Mapping[str, str]
+    # Whether its Python, which is not the launcher's, is to find the launcher's package: that alone, none beside it.
+    imports_us: bool = False
 
 
-def stand_in(root: Path, environ: Mapping[str, str]) -> Example:
-    """Return the example of which `paddle` is a script of ours: ten passes in a few seconds."""
-    directory = root / "examples" / "stand_in"
+def stand_in(examples: Path, python: Path, environ: Mapping[str, str]) -> Example:
+    """Return the example of which `paddle` is a script of ours, run by this Python: ten passes in a few seconds."""
+    directory = examples / "stand_in"
     return Example(
         title="a stand-in for Paddle",
         directory=directory,
@@ -54,21 +58,22 @@ def stand_in(root: Path, environ: Mapping[str, str]) -> Example:
         words=START_SH,
         passes_flag="--num_passes",
         passes=10,
-        env={"PATH": f"{directory}:{environ.get('PATH', '/usr/local/bin:/usr/bin:/bin')}"},
+        env={"PATH": f"{directory}:{python.parent}:{environ.get('PATH', '/usr/local/bin:/usr/bin:/bin')}"},
     )
 
 
-def recommendation(root: Path, python: Path) -> Example:
+def recommendation(examples: Path, python: Path) -> Example:
     """Return the example on Paddle's own parameter servers, trained by the Python that has Paddle."""
     return Example(
         title="Paddle's own parameter servers",
-        directory=root / "examples" / "recommendation",
+        directory=examples / "recommendation",
         needed=("train.py", MAKER),
         own="*.py",
         words=("--", str(python), "train.py"),
         passes_flag="--passes",
         passes=15,
-        env={"PYTHONPATH": str(root)},
+        env={},
+        imports_us=True,
     )
 
 

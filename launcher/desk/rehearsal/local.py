@@ -12,10 +12,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from types import FrameType
 
+from launcher.contract import Code
+from launcher.desk.errors import Problem
 from launcher.desk.rehearsal import example, paddle_env, processes, results, show, workspace
 from launcher.desk.rehearsal.example import Example
 from launcher.desk.rehearsal.rehearsal import JOB, Rehearsal, RehearsalPod, addresses, pods_of, ports
@@ -31,6 +32,12 @@ class RehearsalPlace:
     port: int
     keep: bool
     job: str = JOB
+
+
+class NoPaddle(Problem):
+    """This machine cannot have Paddle; the exit code is one that nothing else in a rehearsal's beginning has."""
+
+    code = Code.API
 
 
 class _Stopped(BaseException):
@@ -67,23 +74,25 @@ def _rehearse(
     return _live(rehearsal, pods, line)
 
 
-def demo(root: Path, *, stand_in: bool) -> Callable[[ProgressLine], Example]:
-    """Return what chooses the demo's example; that its files are in this directory is seen at once."""
-    substitute = example.stand_in(root, os.environ)
-    workspace.check_example(substitute)
-    if stand_in:
-        return lambda _: substitute
-    workspace.check_example(example.recommendation(root, Path(sys.executable)))
-    return partial(_on_paddle, root, substitute)
+def shipped(name: str, *, examples: Path | None = None) -> Callable[[ProgressLine], Example]:
+    """Return what chooses an example that comes with the launcher; that its files are there is seen at once."""
+    where, own = examples or workspace.examples(), Path(sys.executable)
+    if name == example.RECOMMENDATION:
+        workspace.check_example(example.recommendation(where, own))
+        return lambda line: example.recommendation(where, _paddle(line))
+    chosen = example.stand_in(where, own, os.environ)
+    workspace.check_example(chosen)
+    return lambda _: chosen
 
 
-def _on_paddle(root: Path, substitute: Example, line: ProgressLine) -> Example:
-    """Return Paddle's recommendation, or the stand-in where Paddle cannot be installed."""
+def _paddle(line: ProgressLine) -> Path:
+    """Return the Python that has Paddle, installed if need be."""
     try:
-        return example.recommendation(root, paddle_env.python(line))
+        return paddle_env.python(line)
     except paddle_env.NotHere as error:
-        line.say(f"Paddle cannot be installed here: {error}. The stand-in trains in its place.")
-        return substitute
+        raise NoPaddle(
+            f"Paddle cannot be installed here: {error}. `paddlectl local` trains a stand-in, without Paddle"
+        ) from error
 
 
 def _live(rehearsal: Rehearsal, pods: Sequence[RehearsalPod], line: ProgressLine) -> int:

@@ -55,6 +55,11 @@ class Rehearsal:
         return self.job_dir / OUTPUT
 
     @property
+    def library(self) -> Path:
+        """Where another Python finds the launcher's package, and none of the packages beside it."""
+        return self.directory / "python"
+
+    @property
     def report(self) -> Path:
         """The gang's story as a page."""
         return self.directory / "report.html"
@@ -116,4 +121,5 @@ def _shared(rehearsal: Rehearsal, environ: Mapping[str, str]) -> dict[str, str]:
         "LAUNCHER_PEERS": "static:" + ",".join(addresses(rehearsal.pods)),
         "LAUNCHER_STATUS_PORT": str(rehearsal.port + STATUS_OFFSET),
     }
-    return {**around, **said, **rehearsal.example.env}
+    ours = {"PYTHONPATH": str(rehearsal.library)} if rehearsal.example.imports_us else {}
+    return {**around, **said, **ours, **rehearsal.example.env}

@@ -19,6 +19,7 @@ from launcher.desk.rehearsal.example import MAKER, Example
 from launcher.desk.rehearsal.rehearsal import Rehearsal, RehearsalPod
 
 MARKER = ".paddle-launcher-demo"
+LAUNCHER = Path(__file__).parents[2]
 
 
 class NotReady(Problem):
@@ -32,11 +33,17 @@ def check_example(example: Example) -> None:
     missing = [name for name in example.needed if not (example.directory / name).is_file()]
     if missing:
         remedy = (
-            "the current directory to be the repository's root; change to it and run the command again"
+            "the examples that the package has: install it again with `pip install --force-reinstall paddle-launcher`"
             if example.own
             else "the program's package"
         )
         raise NotReady(f"{example.directory} does not contain {' and '.join(missing)}: expected {remedy}")
+
+
+def examples(package: Path = LAUNCHER) -> Path:
+    """Return where the examples are: a wheel has them in the package, a checkout beside it."""
+    inside = package / "examples"
+    return inside if inside.is_dir() else package.parent / "examples"
 
 
 def check_ports(
@@ -100,6 +107,9 @@ def furnish(rehearsal: Rehearsal, pods: Sequence[RehearsalPod]) -> None:
     """Lay out the volume as the seeds have it, and a directory for each pod; an example makes its data, too."""
     for pod in pods:
         pod.workdir.mkdir(parents=True)
+    if rehearsal.example.imports_us:
+        rehearsal.library.mkdir()
+        (rehearsal.library / LAUNCHER.name).symlink_to(LAUNCHER)
     if rehearsal.example.own:
         _furnish_example(rehearsal)
     else:

@@ -1,4 +1,4 @@
-"""`paddlectl local`: the same job on this machine, with `submit`'s flags; without a program, the demo."""
+"""`paddlectl local`: the same job on this machine, with `submit`'s flags; without a program, an example."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from launcher.contract import PSERVER_PORT
 from launcher.desk.arguments import flag, whole
-from launcher.desk.errors import Problem
+from launcher.desk.errors import Mistyped, Problem
 from launcher.desk.rehearsal import example
 from launcher.desk.rehearsal.rehearsal import JOB
 from launcher.desk.session import Desk
@@ -22,8 +22,8 @@ _MOST = 100
 EXAMPLES = """\
   paddlectl local -jobname my-job -parallelism 3 -entry "python train.py" my-package
   paddlectl local -topology trainer_config.py -passes 2 my-package      with the `paddle` that is on PATH
-  paddlectl local --pods 3 --passes 10                                  without a program: the demo
-  paddlectl local --stand-in                                            the demo without Paddle, in a few seconds
+  paddlectl local --pods 3 --passes 10                                  without a program: a stand-in for Paddle
+  paddlectl local --example recommendation                              on Paddle's own parameter servers
   paddlectl local --port 8164                                           where another program has ports from 7164 on
   paddlectl local --keep                                                the last run is moved to build/demo.1"""
 
@@ -32,7 +32,7 @@ def arguments(parser: ArgumentParser) -> None:
     """Add submit's flags, and where it is all to be."""
     flag(parser, "jobname", "name", default=JOB, metavar="NAME", help=f"lower-case letters, digits and - ({JOB})")
     submit.of_a_job(parser)
-    flag(parser, "pods", type=whole(1, _MOST), default=None, metavar="N", help="as -parallelism (the demo's: 3)")
+    flag(parser, "pods", type=whole(1, _MOST), default=None, metavar="N", help="as -parallelism (an example's: 3)")
     flag(
         parser,
         "port",
@@ -43,7 +43,11 @@ def arguments(parser: ArgumentParser) -> None:
     )
     flag(parser, "directory", default="", metavar="DIR", help="for all files of the run (build/NAME)")
     flag(parser, "keep", action="store_true", help="move the last run aside instead of removing it")
-    flag(parser, "stand-in", action="store_true", help="the demo with a stand-in for Paddle")
+    names = (
+        f"{example.STAND_IN} (a few seconds) or {example.RECOMMENDATION} (on Paddle, which is installed once: 600 MB)"
+    )
+    flag(parser, "example", choices=example.EXAMPLES, default="", help=f"without a program: {names}")
+    flag(parser, "stand-in", action="store_true", help=f"as --example {example.STAND_IN}, which is also the default")
     parser.add_argument("package", nargs="?", default="", help="the program's directory on this machine")
 
 
@@ -52,8 +56,10 @@ def run(given: Namespace, desk: Desk) -> int:
     from launcher.desk.rehearsal import local, workspace
 
     if not (given.entry or given.topology or given.package):
-        demo = local.demo(Path.cwd(), stand_in=given.stand_in)
-        return local.rehearse(demo, _place(given, "demo", JOB, given.pods or 3), passes=given.passes)
+        name = example.STAND_IN if given.stand_in else given.example
+        return local.rehearse(local.shipped(name), _place(given, "demo", JOB, given.pods or 3), passes=given.passes)
+    if given.example:
+        raise Mistyped(f"--example {given.example} together with a program: expected only one of the two")
     job = _described(given)
     mine = example.submitted(job, Path(job.trainer_package_path))
     workspace.check_example(mine)

@@ -34,6 +34,9 @@ SOURCES = (
     "launcher/**/*",
     "requirements.lock",
     "setup.cfg",
+    "setup.py",
+    "examples/recommendation/*",
+    "examples/stand_in/*",
     "pyproject.toml",
     "tools/build_docker.sh",
     "tests/grounds/docker/images.py",
@@ -117,11 +120,11 @@ class Kept:
         return cache() / f"{self.name}-{content.hexdigest()[:16]}.tar"
 
 
-PLAIN = Kept(name="images", images=(BASE, LAUNCHER, DATA, STAND_IN), sources=(*SOURCES, "examples/stand_in/*"), build=build)
+PLAIN = Kept(name="images", images=(BASE, LAUNCHER, DATA, STAND_IN), sources=SOURCES, build=build)
 TRAINING = Kept(
     name="training",
     images=(PADDLE, QUICKSTART),
-    sources=(*SOURCES, "examples/recommendation/*", "examples/quick_start/*", "examples/quick_start/data/*.sh"),
+    sources=(*SOURCES, "examples/quick_start/*", "examples/quick_start/data/*.sh"),
     build=build_with_paddle,
 )
 

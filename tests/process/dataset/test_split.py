@@ -444,9 +444,18 @@ def test_inside_a_pod_an_out_dir_on_no_mount_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("mounted", "remedy"),
     [
-        (("{0} rw - nfs4",), "the volume of this pod is mounted at {0}: set its mountPath to {1}, or set OUT_DIR={0}/out"),
-        (("{0} rw,nosuid - ext4", "{1}/b rw - overlay"), "mounted at {0} and {1}/b: set its mountPath to {1}, or set OUT_DIR={0}/out or OUT_DIR={1}/b/out"),
-        (("{0} ro - nfs4", "/dev/shm rw - tmpfs", "{1}/file rw - ext4"), "no volume is mounted in this pod: mount the claim at {1} (mountPath)"),
+        (
+            ("{0} rw - nfs4",),
+            "the volume of this pod is mounted at {0}: set its mountPath to {1}, or set OUT_DIR={0}/out",
+        ),
+        (
+            ("{0} rw,nosuid - ext4", "{1}/b rw - overlay"),
+            "at {0} and {1}/b: set its mountPath to {1}, or set OUT_DIR={0}/out or OUT_DIR={1}/b/out",
+        ),
+        (
+            ("{0} ro - nfs4", "/dev/shm rw - tmpfs", "{1}/file rw - ext4"),
+            "no volume is mounted in this pod: mount the claim at {1} (mountPath)",
+        ),
     ],
     ids=["one", "two", "one to be read, one of every container, one of a file"],
 )  # fmt: skip
@@ -466,7 +475,7 @@ def test_such_a_refusal_names_the_mount_and_what_to_set(
 
 
 def test_the_articles_data_job_by_the_images_own_command(tmp_path: Path) -> None:
-    """The target `data` of the image names the command; the claim is a real mount, beside OUT_DIR and then over it."""
+    """The image's target `data` names the command; the claim is a real mount, OUT_DIR beside it, then on it."""
     target = (ROOT / "docker" / "Dockerfile").read_text().partition(" AS data\n")[2]
     words = json.loads(target.partition("ENTRYPOINT ")[2].splitlines()[0])
     assert words[0] == "/opt/launcher/bin/python"

@@ -117,6 +117,6 @@ def test_what_cannot_be_is_told_before_anything_is_made(
     assert not (package.parent / "build").exists()
 
 
-def test_without_a_program_it_is_the_demo(lives: Lives, tmp_path: Path) -> None:
-    said = local(lives, tmp_path, "--stand-in", "--pods", "1")
-    assert (said.code, "expected the current directory to be the repository's root" in said.err) == (78, True)
+def test_without_a_program_it_is_an_example_of_the_package_in_any_directory(lives: Lives, tmp_path: Path) -> None:
+    said = local(lives, tmp_path, "--example", "stand-in", "--pods", "1", "--passes", "1")
+    assert (said.code, "on a stand-in for Paddle" in said.out) == (0, True), said.err

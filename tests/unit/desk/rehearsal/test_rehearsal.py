@@ -15,12 +15,12 @@ from launcher.pod.settings.nouns import Runtime
 from launcher.pod.settings.variables import read_settings
 
 TOP = Path("/demo")
-ROOT = Path("/repository")
+EXAMPLES, PYTHON = Path("/package/examples"), Path("/venv/bin/python")
 ENVIRON = {"PATH": "/usr/bin", "HOME": "/home/somebody"}
 
 
-STAND_IN = example.stand_in(ROOT, ENVIRON)
-PADDLE = example.recommendation(ROOT, Path("/paddle/bin/python"))
+STAND_IN = example.stand_in(EXAMPLES, PYTHON, ENVIRON)
+PADDLE = example.recommendation(EXAMPLES, Path("/paddle/bin/python"))
 
 
 def rehearsal(example: Example = STAND_IN, *, pods: int = 3, passes: int = 10, port: int = 7164) -> Rehearsal:
@@ -51,9 +51,9 @@ def test_no_two_pods_share_a_directory_and_none_works_on_the_volume() -> None:
 
 
 def test_all_that_is_made_lies_below_the_directory_and_only_the_output_on_the_volume() -> None:
-    made = (rehearsal().output, rehearsal().config_dir, rehearsal().report)
+    made = (rehearsal().output, rehearsal().config_dir, rehearsal().report, rehearsal().library)
     assert all(path.is_relative_to(TOP) for path in made)
-    assert [path.is_relative_to(rehearsal().job_dir) for path in made] == [True, True, False]
+    assert [path.is_relative_to(rehearsal().job_dir) for path in made] == [True, True, False, False]
 
 
 def test_the_launcher_is_started_by_its_command_with_the_flags_of_start_sh() -> None:
@@ -85,9 +85,13 @@ def test_the_variables_are_the_seeds_and_where_the_peers_are() -> None:
 
 
 def test_the_stand_in_is_found_before_any_other_paddle() -> None:
-    assert pods()[0].env["PATH"] == "/repository/examples/stand_in:/usr/bin"
-    nowhere = example.stand_in(ROOT, {"HOME": "/"})
-    assert pods({"HOME": "/"}, nowhere)[0].env["PATH"].startswith("/repository/examples/stand_in:/")
+    assert pods()[0].env["PATH"] == "/package/examples/stand_in:/venv/bin:/usr/bin"
+    nowhere = example.stand_in(EXAMPLES, PYTHON, {"HOME": "/"})
+    assert (
+        pods({"HOME": "/"}, nowhere)[0]
+        .env["PATH"]
+        .startswith("/package/examples/stand_in:/venv/bin:/usr/local/bin:/")
+    )
 
 
 def test_nothing_of_a_job_around_the_rehearsal_reaches_the_pods() -> None:
@@ -112,7 +116,7 @@ def test_the_launcher_takes_what_it_is_told() -> None:
 def test_paddles_own_example_runs_the_jobs_copy_of_its_program() -> None:
     (first, *_) = pods(example=PADDLE, passes=7)
     assert first.argv[3:] == ("--", "/paddle/bin/python", "train.py", "--passes=7")
-    assert first.env["PYTHONPATH"] == "/repository"
+    assert first.env["PYTHONPATH"] == "/demo/python"
     assert first.env["PATH"] == "/usr/bin"
     settings = read_settings(first.env, first.argv[3:])
     assert settings.runtime is Runtime.FLEET

@@ -5,12 +5,13 @@ from __future__ import annotations
 import errno
 import signal
 import socket
+import sys
 from pathlib import Path
 
 import pytest
 
 from launcher.desk import cli
-from launcher.desk.rehearsal import example, processes, workspace
+from launcher.desk.rehearsal import example, local, processes, workspace
 from launcher.desk.rehearsal.processes import END_PATIENCE, EndedPod
 from launcher.desk.rehearsal.rehearsal import Rehearsal, pods_of
 from launcher.desk.rehearsal.workspace import MARKER, NotReady
@@ -76,18 +77,39 @@ def test_other_reasons_against_a_port_are_told(number: int, words: str) -> None:
         workspace.check_ports(["127.0.1.1"], [80], listen=refuse)
 
 
-def test_without_the_example_the_repository_is_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    with socket.create_server(("127.0.1.1", 0)) as taken:  # which would be told only after that
-        assert cli.main(["local", f"--port={taken.getsockname()[1]}"]) == 78
-    assert "expected the current directory to be the repository's root" in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
+def test_the_examples_are_in_the_package_or_beside_it(tmp_path: Path) -> None:
+    package = tmp_path / "launcher"
+    assert workspace.examples(package) == tmp_path / "examples"
+    (package / "examples").mkdir(parents=True)
+    assert workspace.examples(package) == package / "examples"
+    assert workspace.examples() == ROOT / "examples"
+
+
+@pytest.mark.parametrize("name", example.EXAMPLES)
+def test_a_package_without_its_examples_is_told_with_the_remedy(name: str, tmp_path: Path) -> None:
+    with pytest.raises(
+        NotReady, match=r"does not contain .*: expected the examples .* `pip install --force-reinstall"
+    ):
+        local.shipped(name, examples=tmp_path)
+
+
+def test_another_python_finds_the_launchers_package_and_none_beside_it(tmp_path: Path) -> None:
+    chosen = example.recommendation(ROOT / "examples", Path(sys.executable))
+    mine = Rehearsal(example=chosen, directory=tmp_path, pods=1, passes=1, port=7164)
+    workspace.furnish(mine, pods_of(mine, {}, "python"))
+    assert [path.name for path in mine.library.iterdir()] == ["launcher"]
+    assert (mine.library / "launcher" / "here.py").is_file()
+    assert (mine.job_dir / "0" / "data" / "ratings.dat").is_file()
 
 
 def one_pod(root: Path, directory: Path) -> Rehearsal:
-    return Rehearsal(example=example.stand_in(root, {}), directory=directory, pods=1, passes=1, port=7164)
+    return Rehearsal(
+        example=example.stand_in(root / "examples", Path(sys.executable), {}),
+        directory=directory,
+        pods=1,
+        passes=1,
+        port=7164,
+    )
 
 
 def test_data_that_cannot_be_made_is_told(tmp_path: Path) -> None:
