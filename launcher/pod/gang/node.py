@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+import shlex
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -27,6 +28,7 @@ from launcher.pod.log import Tell, WaitTold
 from launcher.pod.outcome import Outcome, SettingsError
 from launcher.pod.peers.roster import Roster
 from launcher.pod.programs.policy import soonest
+from launcher.pod.settings.masking import masked
 from launcher.pod.settings.nouns import Peers, PeersFrom, Settings
 
 _STRANGERS = 100  # so many are told: who answers with ever new names does not fill the log
@@ -66,7 +68,7 @@ class GangNode:
             facts=facts,
             fresh=self._with_progress,
         )
-        self._run_events = RunEvents(self.store.put, job=settings.job)
+        self._run_events = RunEvents(self.store.put, job=settings.job, facts=_asked(settings))
         self._tell = tell
         self._strangers: set[tuple[str, str]] = set()
         self._waits = WaitTold(tell)
@@ -220,6 +222,12 @@ class GangNode:
             self._read = now
             self.store.look()
         return self._read + every
+
+
+def _asked(settings: Settings) -> Mapping[str, str]:
+    """Return what a reader of a run's story wants to know of its job, no secret in it."""
+    command = shlex.join(masked(settings.command))
+    return {"command": command, "runtime": str(settings.runtime), "namespace": settings.namespace}
 
 
 def _digest_of(peers: Peers) -> str:

@@ -18,9 +18,9 @@ PROGRESS = 5.0  # seconds between two lines of one pass: a trainer may report at
 class RunEvents:
     """What was noted last, so that nothing is noted twice."""
 
-    def __init__(self, put: _Put, *, job: str) -> None:
+    def __init__(self, put: _Put, *, job: str, facts: Mapping[str, str]) -> None:
         self._put = put
-        self._job = job
+        self._job = {"job": job, **facts}
         self._key: str | None = None
         self._generation = 0
         self._caused = 0
@@ -38,7 +38,7 @@ class RunEvents:
         if self._key is None:
             self._key = member.status.key
             if not member.status.known:
-                self._put("run_started", key=self._key, job=self._job)
+                self._put("run_started", key=self._key, **self._job)
         if generation and generation.number != self._generation:
             self._begins(generation, statuses)
         if generation and word.cause and self._caused != word.cause.generation:
@@ -71,8 +71,8 @@ class RunEvents:
     def _ends(self, cause: Failure, *, told: bool) -> None:
         """Note why a generation ended: a pod is lost where that is its leader's finding, and not what it told."""
         kind = "lost" if cause.code == Code.GANG and cause.address and not told else "failure"
-        facts = {"generation": cause.generation, "code": int(cause.code), "reason": cause.reason}
-        self._put(kind, address=cause.address, **facts)
+        facts: dict[str, object] = {"generation": cause.generation, "code": int(cause.code), "reason": cause.reason}
+        self._put(kind, address=cause.address, **facts, **({"tail": cause.tail} if cause.tail else {}))
 
     def _one(self, status: Status) -> None:
         boot = status.who.boot

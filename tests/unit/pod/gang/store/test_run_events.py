@@ -17,11 +17,13 @@ from tests.support.gang_world.views import ENDED, NOW, READY, RULES, TRAINING, h
 class Story:
     """The events beside one trainer's leader, and the progress that it noted."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, known: int = 1) -> None:
         self.noted: list[dict[str, object]] = []
         self.ends: list[str] = []
-        self._member = Member(status=status(1, known=1), rules=RULES)
-        self._run_events = RunEvents(self._put, job="job")
+        self.tails: list[object] = []
+        self.started: dict[str, object] = {}
+        self._member = Member(status=status(1, known=known), rules=RULES)
+        self._run_events = RunEvents(self._put, job="job", facts={"command": "train"})
 
     def look(
         self,
@@ -42,6 +44,9 @@ class Story:
             self.noted.append(facts)
         elif event in ("lost", "failure"):
             self.ends.append(event)
+            self.tails.append(facts.get("tail"))
+        elif event == "run_started":
+            self.started = facts
 
 
 def test_progress_has_a_trainers_place_and_its_metrics_apart() -> None:
@@ -101,3 +106,16 @@ def test_a_pod_is_lost_where_the_leader_found_it_and_a_failure_is_what_a_member_
     story = Story()
     story.look(0, {}, replace(ENDED, cause=cause), told)
     assert story.ends == [event]
+
+
+@pytest.mark.parametrize(("tail", "noted"), [("its last\nwords", "its last\nwords"), ("", None)])
+def test_a_failure_has_the_last_lines_of_who_failed_where_there_are_any(tail: str, noted: str | None) -> None:
+    story = Story()
+    story.look(0, {}, replace(ENDED, cause=replace(LOST, tail=tail)), None)
+    assert story.tails == [noted]
+
+
+def test_a_run_begins_with_what_is_known_of_its_job() -> None:
+    story = Story(known=0)
+    story.look(0, {})
+    assert {name: story.started[name] for name in ("job", "command")} == {"job": "job", "command": "train"}
