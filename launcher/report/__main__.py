@@ -9,15 +9,18 @@ import argparse
 import contextlib
 import errno
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from launcher.contract import EVENTS, OUTPUT
+from launcher.contract import DONE_FILE, EVENTS, NODE_PREFIX, OUTPUT, PASS_PREFIX, TRAIN_LOG
+from launcher.report.events import Progress
 from launcher.report.page import page
+from launcher.report.passes import logged
 from launcher.report.reading import LONGEST_EVENT_LINE, read_events
-from launcher.report.story import read_story
-from launcher.safefs.dirs import directory, opened
+from launcher.report.story import read_story, with_output
+from launcher.safefs.dirs import Dir, directory, directory_inside, names, opened
 from launcher.safefs.refusals import Refusal
 from launcher.text import shown
 
@@ -70,27 +73,49 @@ def _parse(words: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(words)
 
 
-def _page(directory: Path) -> str:
-    if not directory.is_dir():
-        raise NoReport(f"{directory}: there is no such directory; expected the output directory of a job")
-    source = directory / EVENTS
-    reading = read_events(_lines(source))
-    story = read_story(reading)
-    if story is None:
-        what = f"none of its {reading.lines:,} lines can be read as an event of a gang" if reading.lines else "empty"
-        raise NoReport(f"{source}: {what}")
-    return page(story, shown(source))
+def _page(path: Path) -> str:
+    if not path.is_dir():
+        raise NoReport(f"{path}: there is no such directory; expected the output directory of a job")
+    with directory(path, _REFUSAL) as output:
+        reading = read_events(_lines(output, EVENTS))
+        story = read_story(reading)
+        if story is None:
+            what = (
+                f"none of its {reading.lines:,} lines can be read as an event of a gang" if reading.lines else "empty"
+            )
+            raise NoReport(f"{path / EVENTS}: {what}")
+        reports = () if story.progress else _logged(output)
+        return page(with_output(story, logged=reports, saved=dict(_saved(output))), EVENTS)
 
 
-def _lines(source: Path) -> Iterator[bytes]:
-    """Yield the lines of the events; one that is far too long comes in pieces, none of which is an event."""
-    with (
-        directory(source.parent, _REFUSAL) as output,
-        opened(output, source.name) as descriptor,
-        os.fdopen(descriptor, "rb", closefd=False) as file,
-    ):
+def _lines(at: Dir, name: str) -> Iterator[bytes]:
+    """Yield a file's lines; one that is far too long comes in pieces, none of which is an event."""
+    with opened(at, name) as descriptor, os.fdopen(descriptor, "rb", closefd=False) as file:
         while line := file.readline(LONGEST_EVENT_LINE + 1):
             yield line
+
+
+def _logged(output: Dir) -> Iterator[Progress]:
+    """Yield what the trainers' logs tell of passes; a log that cannot be read tells nothing."""
+    for name, rank in _numbered(output, NODE_PREFIX):
+        with contextlib.suppress(NoReport), directory_inside(output, name) as node:
+            yield from logged(rank, _lines(node, TRAIN_LOG))
+
+
+def _saved(output: Dir) -> Iterator[tuple[int, float]]:
+    """Yield when each pass was saved: `done` is written last."""
+    for name, number in _numbered(output, PASS_PREFIX):
+        with (
+            contextlib.suppress(NoReport),
+            directory_inside(output, name) as saved,
+            opened(saved, DONE_FILE) as descriptor,
+        ):
+            yield number, os.fstat(descriptor).st_mtime
+
+
+def _numbered(output: Dir, prefix: str) -> Iterator[tuple[str, int]]:
+    found = ((name, re.fullmatch(rf"{prefix}(\d{{1,9}})", name, re.ASCII)) for name in names(output))
+    return ((name, int(number[1])) for name, number in found if number)
 
 
 def _write(target: Path, text: str) -> None:

@@ -28,6 +28,7 @@ class Started:
     at: float
     key: str
     job: str
+    facts: tuple[tuple[str, str], ...]
     resume: int | None
     moved_to: str
 
@@ -58,13 +59,14 @@ class Phased:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
-    """A generation failed; the address is that of the first member that failed, if known."""
+    """A generation failed; the address is that of the first member that failed, if known, `tail` its last lines."""
 
     at: float
     generation: int
     address: str
     code: int
     reason: str
+    tail: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +78,7 @@ class MemberLost:
     seat: Seat | None
     address: str
     reason: str
+    tail: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,13 +14,15 @@ from typing import Any
 
 from launcher import contract
 from launcher.report.events import Event, Failed, Made, MemberLost, Phased, Progress, Seat, Started, Verdict
-from launcher.text import one_line
+from launcher.text import one_line, visible
 
 RANKS = 100_000
 _NUMBERS = 2**53
 _LARGEST = 1e300  # beyond that, differences overflow
 METRICS = 50
 SENTENCE = 400  # characters
+TAIL = 12  # lines
+FACTS = ("command", "runtime", "namespace")  # of `run_started`, as they are called
 NOT_FINITE = ("NaN", "Infinity", "-Infinity")  # JSON has no numbers for them: they come as names
 
 
@@ -68,6 +70,7 @@ def _started(told: Mapping[str, Any], at: float) -> Started:
         at=at,
         key=_text(told.get("key"), 100),
         job=_text(told.get("job"), 200),
+        facts=tuple((name, text) for name in FACTS if (text := _text(told.get(name)))),
         resume=_maybe(told.get("resume")),
         moved_to=_text(told.get("moved_to")),
     )
@@ -117,10 +120,18 @@ def _lost(told: Mapping[str, Any], at: float) -> MemberLost:
 
 def _trouble(told: Mapping[str, Any], at: float) -> dict[str, Any]:
     address, reason = _text(told.get("address"), 100), _text(told.get("reason"))
-    return {"at": at, "generation": _maybe(told.get("generation")) or 0, "address": address, "reason": reason}
+    where = {"generation": _maybe(told.get("generation")) or 0, "address": address}
+    return {"at": at, **where, "reason": reason, "tail": _tail(told.get("tail"))}
 
 
-def _progress(told: Mapping[str, Any], at: float) -> Progress:
+def _tail(value: object) -> tuple[str, ...]:
+    """Return the last lines of a text, each as far as it can be shown."""
+    lines = value.rstrip().splitlines()[-TAIL:] if isinstance(value, str) else ()
+    return tuple(visible(line, SENTENCE) for line in lines)
+
+
+def progress(told: Mapping[str, Any], at: float) -> Progress:
+    """Return a progress report; of its metrics the first fifty."""
     given = told.get("metrics")
     metrics, strange = {}, []
     for name, value in list(given.items())[:METRICS] if isinstance(given, dict) else ():
@@ -150,6 +161,6 @@ BUILDERS: Mapping[str, Callable[[Mapping[str, Any], float], Event]] = {
     "phase": _phased,
     "failure": _failed,
     "lost": _lost,
-    "progress": _progress,
+    "progress": progress,
     "verdict": _verdict,
 }

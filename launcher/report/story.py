@@ -5,8 +5,8 @@ No I/O here. No clock: a run without a verdict ends with its last event.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from launcher import contract
 from launcher.report.events import Event, Failed, Made, MemberLost, Phased, Progress, Reading, Seat, Started, Verdict
@@ -24,6 +24,7 @@ class GenerationFailure:
     lost: bool
     code: int | None
     reason: str
+    tail: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,10 +48,11 @@ class Past:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """The newest run."""
+    """The newest run; from the output beside its events, what was logged of passes, and when each was saved."""
 
     job: str
     key: str
+    facts: tuple[tuple[str, str], ...]
     resume: int | None
     moved_to: str
     begun: float
@@ -63,6 +65,8 @@ class Story:
     moved: tuple[float, ...]
     past: tuple[Past, ...]
     reading: Reading
+    logged: tuple[Progress, ...] = ()
+    saved: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def seconds(self) -> float:
@@ -73,6 +77,11 @@ class Story:
     def restarts(self) -> int:
         """How often the gang was started again."""
         return max((chapter.made.restarts for chapter in self.chapters), default=0)
+
+    @property
+    def reports(self) -> tuple[Progress, ...]:
+        """What the ranks reported, or where none did, what their logs tell, which has no times."""
+        return self.progress or self.logged
 
 
 def read_story(reading: Reading) -> Story | None:
@@ -88,6 +97,7 @@ def read_story(reading: Reading) -> Story | None:
     return Story(
         job=started.job if started else "",
         key=started.key if started else "",
+        facts=started.facts if started else (),
         resume=started.resume if started else None,
         moved_to=started.moved_to if started else "",
         begun=events[0].at,
@@ -101,6 +111,13 @@ def read_story(reading: Reading) -> Story | None:
         past=tuple(_past(each) for each in earlier),
         reading=replace(reading, events=()),
     )
+
+
+def with_output(story: Story, *, logged: Iterable[Progress], saved: Mapping[int, float]) -> Story:
+    """Add what the output tells beside its events; a pass that was not saved during the run is another one's."""
+    during = {number: at for number, at in saved.items() if story.begun <= at <= story.ended}
+    placed = (replace(each, at=during.get(each.pass_ or 0, story.ended)) for each in logged)
+    return replace(story, logged=tuple(placed), saved=during)
 
 
 def _troubles(events: Sequence[Event]) -> tuple[GenerationFailure, ...]:
@@ -117,7 +134,9 @@ def _troubles(events: Sequence[Event]) -> tuple[GenerationFailure, ...]:
         lost, number = isinstance(each, MemberLost), each.generation
         code, who = (None, each.seat) if isinstance(each, MemberLost) else (each.code, None)
         who = who or seating.at(each.address, number) or (None if lost else first.get(number))
-        told = GenerationFailure(at=each.at, generation=number, who=who, lost=lost, code=code, reason=each.reason)
+        told = GenerationFailure(
+            at=each.at, generation=number, who=who, lost=lost, code=code, reason=each.reason, tail=each.tail
+        )
         # A new leader tells again what it heard.
         found.setdefault((told.generation, who, lost, code, told.reason), told)
     return tuple(found.values())

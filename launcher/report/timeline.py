@@ -5,13 +5,14 @@ No I/O here. Phases differ in height as well as in colour: no reader needs to te
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from launcher import contract
 from launcher.report import scale
 from launcher.report.events import Seat
 from launcher.report.lanes import GAP, Bar, Lane, Mark
 from launcher.report.markup import Markup, join, tag
+from launcher.report.passes import Tick, ticks_of
 from launcher.report.scale import Scale
 from launcher.report.story import Chapter, Story
 
@@ -22,6 +23,8 @@ _RIGHT = 14
 _ROWS = 1000
 BARS = 5000
 LINES = 200
+FEW = 6  # rows that have room to be high
+_TICKS = 200  # of a row, that are still seen one by one
 # Of each phase its words, and its share of the row's height.
 _PHASES = {
     contract.JOINING: ("joining or waiting", 0.22),
@@ -37,17 +40,16 @@ MARKS = {contract.DONE: "done", contract.FAILED: "failed", "lost": "lost", contr
 def timeline(story: Story) -> Markup:
     """Return the legend and the drawing, and a sentence where rows are left out."""
     lanes = story.lanes[:_ROWS]
-    if not lanes:
-        return tag("p", "No rank has reported.", class_="none")
     left = 18 + LETTER * max(len(str(lane.seat)) for lane in lanes)
     axis = Scale(low=story.begun, high=max(story.ended, story.begun + 0.001), start=left, end=_WIDTH - _RIGHT)
     pitch = row_height(len(lanes))
+    ticks = ticks_of(story)
     bottom = _TOP + pitch * len(lanes)
     height = bottom + (22 if len(lanes) > 12 else 4)
     drawing = tag(
         "svg",
         _grid(axis, bottom, twice=len(lanes) > 12),
-        *_rows(lanes, axis, pitch, {trouble.who for trouble in story.troubles}),
+        *_rows(lanes, axis, pitch, {trouble.who for trouble in story.troubles}, ticks),
         _generations(story.chapters, axis, bottom),
         viewBox=f"0 0 {_WIDTH} {height:.0f}",
         role="img",
@@ -55,12 +57,14 @@ def timeline(story: Story) -> Markup:
     )
     more = len(story.lanes) - len(lanes)
     left_out = tag("p", f"{more:,} more ranks are not drawn.", class_="note") if more else Markup("")
-    return join(_legend(lanes), tag("div", drawing, class_="wide"), left_out)
+    hint = tag("p", "The timeline goes on to the right: scroll it sideways.", class_="hint")
+    legend = _legend(lanes, (axis.high - axis.low) / (axis.end - axis.start), passes=any(ticks.values()))
+    return join(legend, hint, tag("div", drawing, class_="wide", tabindex=0), left_out)
 
 
 def row_height(rows: int) -> float:
     """Return the height of a row: comfortable for few, all on a page or two for many."""
-    return min(26.0, max(4.0, 1300 / rows))
+    return min(40.0 if rows <= FEW else 26.0, max(4.0, 1300 / rows))
 
 
 def _grid(axis: Scale, bottom: float, *, twice: bool) -> Markup:
@@ -102,7 +106,13 @@ def _fitting(generation: int, cause: str, room: int) -> str:
     return label if len(label) <= room else str(generation)
 
 
-def _rows(lanes: Sequence[Lane], axis: Scale, pitch: float, blamed: Container[Seat | None]) -> Iterable[Markup]:
+def _rows(
+    lanes: Sequence[Lane],
+    axis: Scale,
+    pitch: float,
+    blamed: Container[Seat | None],
+    ticks: Mapping[Seat, Sequence[Tick]],
+) -> Iterable[Markup]:
     each_nth = max(1, round(11 / pitch))
     budget = BARS // len(lanes)
     for place, lane in enumerate(lanes):
@@ -118,6 +128,7 @@ def _rows(lanes: Sequence[Lane], axis: Scale, pitch: float, blamed: Container[Se
             drawn += [_bar(bar, axis, middle, thick) for bar in lane.bars]
         else:
             drawn += _together(_longest(lane.bars, 8 * budget), axis, middle, thick)
+        drawn += _ticks(ticks.get(lane.seat, ()), axis, middle, thick, min(budget, _TICKS))
         drawn += [_mark(mark, axis, middle, min(5.0, thick * 0.5)) for mark in lane.marks[-budget:]]
         yield tag("g", *drawn, class_="row")
 
@@ -152,6 +163,20 @@ def _together(bars: Sequence[Bar], axis: Scale, middle: float, thick: float) -> 
             yield tag("path", title, d=line, class_=kind, stroke_width=max(1.6, thick * share))
 
 
+def _ticks(ticks: Sequence[Tick], axis: Scale, middle: float, thick: float, budget: int) -> Iterable[Markup]:
+    """Draw a tick for each pass; more than can be told apart as one drawing, at most one each unit of the page."""
+    top, height = middle - thick / 2 - 1, thick + 2
+    if len(ticks) <= budget:
+        for tick in ticks:
+            how = "saved" if tick.saved else "first reported"
+            words = f"pass {tick.number} {how} at {scale.clock(tick.at)} UTC, generation {tick.generation}"
+            yield tag("path", tag("title", words), d=f"M{axis.at(tick.at):.1f} {top:.1f}v{height:.1f}", class_="pass")
+        return
+    places = sorted({round(axis.at(tick.at)) for tick in ticks})
+    title = tag("title", f"{len(ticks):,} passes, {ticks[0].number} to {ticks[-1].number}")
+    yield tag("path", title, d="".join(f"M{x} {top:.1f}v{height:.1f}" for x in places), class_="pass")
+
+
 def _mark(mark: Mark, axis: Scale, middle: float, size: float) -> Markup:
     x = axis.at(mark.at)
     title = f"{MARKS[mark.kind]} at {scale.clock(mark.at)} UTC" + (f"\n{mark.reason}" if mark.reason else "")
@@ -169,9 +194,10 @@ def _shape(kind: str, x: float, y: float, size: float) -> str:
     return f"M{x - size:.1f} {y:.1f}{half}{2 * size:.1f} 0{half}{-2 * size:.1f} 0z"
 
 
-def _legend(lanes: Iterable[Lane]) -> Markup:
-    """Explain what occurs."""
-    kinds = {bar.kind for lane in lanes for bar in lane.bars} | {mark.kind for lane in lanes for mark in lane.marks}
+def _legend(lanes: Sequence[Lane], least: float, *, passes: bool) -> Markup:
+    """Explain what can be seen: a bar that lasted for `least` seconds or more."""
+    bars = {bar.kind for lane in lanes for bar in lane.bars if bar.end - bar.begin >= least}
+    kinds = bars | {mark.kind for lane in lanes for mark in lane.marks}
     items = [
         _item(words, tag("path", d="M0 7h22", class_=kind, stroke_width=max(2.0, 11 * share)))
         for kind, (words, share) in _PHASES.items()
@@ -182,6 +208,8 @@ def _legend(lanes: Iterable[Lane]) -> Markup:
         for kind, words in MARKS.items()
         if kind in kinds
     ]
+    if passes:
+        items.append(_item("a pass", tag("path", d="M11 0v14", class_="pass")))
     return tag("ul", *items, class_="legend")
 
 

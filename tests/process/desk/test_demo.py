@@ -99,7 +99,12 @@ def test_three_pods_train_to_the_end_and_leave_the_seeds_tree(tmp_path: Path, li
     assert "pass 3/3 [" in told
     assert "all 3 pods ended with 0" in told
     assert "the run as a page, with its timeline and curves: build/demo/report.html\n" in told
-    assert "every trainer is done" in (tmp_path / "build" / "demo" / "report.html").read_text()
+    page = (tmp_path / "build" / "demo" / "report.html").read_text()
+    assert "every trainer is done" in page
+    assert "Metrics by pass" in page
+    assert "AvgCost" in page
+    assert str(tmp_path) not in page
+    assert [f"pass {number} saved at" in page for number in range(4)] == [True, True, True, False]
     assert "├── node_0\n│   ├── server.log\n│   └── train.log\n" in told
     assert [line.split()[:3] for line in told.splitlines() if line.startswith("127.0.1.")] == [
         [f"127.0.1.{rank + 1}", str(rank), "0"] for rank in range(3)
@@ -131,6 +136,13 @@ def test_a_restart_is_told_at_the_end(tmp_path: Path, lives: Lives) -> None:
         ended,
         re.MULTILINE,
     )
+    page = (repository / "build" / "demo" / "report.html").read_text()
+    for words in (
+        "<dt>Runtime</dt><dd>v1</dd>",
+        "<dt>Lost in restarts</dt>",
+        "The last lines of node 1, generation 1",
+    ):
+        assert words in page
 
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])

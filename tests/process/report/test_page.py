@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import html
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +118,47 @@ def test_many_events_give_a_small_page(output: Path) -> None:
     assert (output / "report.html").stat().st_size < 600_000
 
 
+def v1_run(output: Path, *, failing: Iterable[int] = ()) -> None:
+    """What a gang leaves whose programs report nothing: their logs, and the passes that they saved."""
+    whole = gang(3, 6, failing=failing)
+    events = [each for each in whole if each["event"] != "progress"]
+    events[0] |= {"command": "paddle train --config=trainer_config.py", "runtime": "v1", "namespace": "team"}
+    for event in events:
+        event |= {"tail": "Traceback:\n  bad row 7\n"} if event["event"] == "failure" else {}
+    write(output, events)
+    ends = {(each["generation"], each["pass"], each["rank"]): each for each in whole if each["event"] == "progress"}
+    for rank in range(3):
+        (output / f"node_{rank}").mkdir()
+    for (generation, number, rank), each in ends.items():
+        with (output / f"node_{rank}" / "train.log").open("a") as log:
+            if generation > 1 and (generation - 1, number, rank) in ends:
+                log.write(f"==== generation {generation}, after pass {number - 1}: trainer 2 exited with 7 ====\n")
+            log.write(f"at work\n Pass={number} Batch=9 samples=9 AvgCost={each['metrics']['cost']}\n")
+        saved = output / f"pass-{number:05}"
+        saved.mkdir(exist_ok=True)
+        (saved / "done").touch()
+        at = datetime.fromisoformat(each["at"]).timestamp()
+        os.utime(saved / "done", (at, at))
+
+
+def test_a_program_that_reports_nothing_has_its_passes_and_costs_from_its_logs(output: Path, tmp_path: Path) -> None:
+    v1_run(output)
+    (output / "node_3").symlink_to(output / "node_0")
+    (output / "node_4").mkdir()
+    done = report(output)
+    assert (done.returncode, done.stderr) == (0, "")
+    text = (output / "report.html").read_text()
+    assert "Metrics by pass" in text
+    assert "AvgCost" in text
+    assert "trainer 2" in text
+    assert "trainer 3" not in text
+    assert text.count('class="pass"') == 3 * 6 + 1
+    assert "pass 0 saved at 10:00:18.502 UTC, generation 1" in text
+    assert "<dt>Command</dt><dd>paddle train --config=trainer_config.py</dd>" in text
+    assert "Lost in restarts" not in text
+    assert str(tmp_path) not in text, "a page that is shared names no path of whoever made it"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
     """What the browser made of the page."""
@@ -128,7 +171,7 @@ class Shown:
         return len(re.findall(rf'class="{kind}"', self.dom))
 
 
-def browse(page: Path, scheme: str) -> Shown:
+def browse(page: Path, scheme: str, width: int = 1180) -> Shown:
     """Open the page in a browser that has no network; one start gives the document, its console and a picture."""
     if CHROMIUM is None:
         pytest.skip("there is no chromium here (Debian: apt-get install chromium)")
@@ -136,7 +179,7 @@ def browse(page: Path, scheme: str) -> Shown:
     flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-extensions"]
     flags += [f"--user-data-dir={page.parent / 'profile'}", "--no-first-run", "--proxy-server=127.0.0.1:9"]
     flags += [f"--blink-settings=preferredColorScheme={PREFERS[scheme]}", "--enable-logging=stderr", "--v=0"]
-    argv = [CHROMIUM, *flags, "--window-size=1180,1600", f"--screenshot={picture}", "--dump-dom", page.as_uri()]
+    argv = [CHROMIUM, *flags, f"--window-size={width},1600", f"--screenshot={picture}", "--dump-dom", page.as_uri()]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True)
     console = "\n".join(line for line in done.stderr.splitlines() if "CONSOLE" in line)
     return Shown(dom=done.stdout, console=console, picture=picture.read_bytes())
@@ -179,3 +222,45 @@ def test_a_browser_runs_nothing_that_a_job_was_named(output: Path) -> None:
     assert shown.console == ""
     assert "<script" not in shown.dom
     assert "<img" not in shown.dom
+
+
+def test_what_a_restart_of_such_a_program_cost_is_told(output: Path) -> None:
+    v1_run(output, failing=[3])
+    assert report(output).returncode == 0
+    cost = "22.5 s and 1 pass (12.5 s trained in vain, 9.98 s until it trained again)"
+    text = (output / "report.html").read_text()
+    assert text.count(cost) == 2
+    assert "The last lines of node 2, generation 1</summary><pre>Traceback:\n  bad row 7</pre>" in text
+
+
+# A frame is as narrow as it is told, a window is not; what is given by `srcdoc` can be measured from around it.
+FRAME = """<!DOCTYPE html><title>waiting</title><body style="margin:0">
+<iframe style="border:0" width="{width}" height="1500" srcdoc="{page}"></iframe>
+<script>addEventListener("load", () => {{
+const page = document.querySelector("iframe").contentDocument, found = s => page.querySelector(s);
+const shown = s => page.defaultView.getComputedStyle(found(s)).display;
+document.title = ["MEASURED", page.documentElement.scrollWidth, shown(".hint"), shown("thead"), shown("td"),
+found(".seat").getBoundingClientRect().height].join(" ") }})</script>"""
+
+
+@pytest.mark.parametrize(
+    ("width", "hint", "head", "cell"),
+    [
+        (390, "block", "none", "flex"),
+        (700, "block", "none", "flex"),
+        (1280, "none", "table-header-group", "table-cell"),
+    ],
+)
+def test_the_page_is_no_wider_than_its_reader_and_its_letters_stay_large(
+    output: Path, width: int, hint: str, head: str, cell: str
+) -> None:
+    v1_run(output, failing=[1])
+    assert report(output).returncode == 0
+    frame = output / "frame.html"
+    frame.write_text(FRAME.format(width=width, page=html.escape((output / "report.html").read_text())))
+    measured = re.search(r"<title>MEASURED (.*)</title>", browse(frame, "light", 1400).dom)
+    assert measured
+    wide, *displays, letters = measured[1].split()
+    assert int(wide) <= width, "only the timeline scrolls sideways, and says so"
+    assert displays == [hint, head, cell]
+    assert float(letters) >= 10

@@ -96,7 +96,7 @@ def test_rows_beyond_a_thousand_are_counted_only() -> None:
     assert len(seen.of("row")) == 1000
     assert "3 more ranks are not drawn." in seen.text
     assert len(seen.of("seat")) < 400, "labels are thinned where rows are thin"
-    assert (row_height(3), row_height(100), row_height(1000)) == (26, 13, 4)
+    assert [row_height(rows) for rows in (3, 7, 100, 1000)] == [40, 26, 13, 4]
 
 
 def test_of_a_crash_loop_the_longest_stretches_and_the_last_generations_are_drawn() -> None:
@@ -122,9 +122,59 @@ def test_each_kind_of_mark_is_drawn_and_explained() -> None:
 
 def test_nothing_told_of_is_said_in_words() -> None:
     seen = seen_of([told(0, "run_started", key="", job="", resume=3, moved_to="run-7")])
-    for words in ("unnamed job", "No rank has reported.", "No metric was reported.", "No generation was made."):
-        assert words in seen.text
+    assert "unnamed job" in seen.text
+    assert (
+        "No rank has reported. No metric was reported. No generation was made. No failure and no loss." in seen.text
+    )
     assert "run-7" in seen.text
+    assert not [name for name, _ in seen.tags if name == "section"], "what is empty takes one line"
+
+
+def test_a_good_run_without_metrics_has_no_empty_section() -> None:
+    events = [event for event in gang(2) if event["event"] != "progress"]
+    seen = seen_of(events)
+    assert "No metric was reported. No failure and no loss." in seen.text
+    assert [name for name, _ in seen.tags].count("section") == 2, "the timeline and the generations"
+
+
+def test_the_head_has_the_jobs_facts() -> None:
+    events = gang(2)
+    events[0] |= {"command": "python train.py", "runtime": "v1", "namespace": "here"}
+    seen = Seen(page(story_of(events), "events.jsonl", {"image": "paddle:2.6", "namespace": "there"}))
+    for words in ("Commandpython train.py", "Runtimev1", "Namespacethere", "Imagepaddle:2.6"):
+        assert words in seen.text
+
+
+def test_what_a_restart_cost_stands_in_the_head_and_with_its_generation() -> None:
+    cost = "22.5 s and 1 pass (12.5 s trained in vain, 9.98 s until it trained again)"
+    seen = seen_of(gang(2, 3, failing=[2]))
+    assert f"Lost in restarts{cost}" in seen.text
+    assert seen.text.count(cost) == 2
+
+
+def test_the_last_lines_of_who_failed_are_shown_and_those_of_the_first_at_once() -> None:
+    events = gang(2, 4, failing=[2, 3])
+    for event in events:
+        event |= {"tail": "one\n" * 20 + "\x1b[31mlast\n"} if event["event"] == "failure" else {}
+    seen = seen_of(events)
+    folds = [attrs for name, attrs in seen.tags if name == "details"]
+    assert ["open" in attrs for attrs in folds] == [True, False]
+    assert "The last lines of node 1, generation 1" + "one\n" * 11 + "?[31mlast" in seen.text
+
+
+def test_a_pass_is_a_tick_and_very_many_are_one_drawing() -> None:
+    seen = seen_of(gang(2, 5))
+    assert len(seen.of("pass")) == 2 * 5 + 1, "one for each rank, and one in the legend"
+    many = [told(at / 10, "progress", generation=1, role="trainer", rank=0, **{"pass": at}) for at in range(3000)]
+    crowd = Seen(page(story_of([phase(0, 1, 0, "training"), *many]), "x"))
+    assert len(crowd.of("pass")) == 2
+    assert "3,000 passes, 0 to 2999" in crowd.text
+
+
+def test_the_legend_explains_what_can_be_seen() -> None:
+    events = [phase(0, 1, 0, "joining"), phase(0.001, 1, 0, "training"), phase(100, 1, 0, "done")]
+    seen = seen_of(events)
+    assert [len(seen.of(kind)) for kind in ("joining", "training")] == [1, 2], "in the row; in the row and the legend"
 
 
 def test_losses_earlier_runs_skipped_lines_and_clocks_are_told() -> None:
@@ -148,6 +198,7 @@ def test_text_of_others_is_escaped_wherever_it_stands() -> None:
     events += gang(3, 3, failing=[2], end=1)[1:]
     for event in events:
         event |= {key: EVIL for key in ("reason", "cause", "address") if event.get(key)}
+        event |= {"tail": EVIL} if event["event"] == "failure" else {}
         if "metrics" in event:
             event["metrics"] = {EVIL: event["metrics"]["cost"]}
     events.append(told(9, "lost", generation=1, role="node", rank=0, reason=EVIL))
@@ -156,7 +207,7 @@ def test_text_of_others_is_escaped_wherever_it_stands() -> None:
     assert {name for name, _ in seen.tags} <= {
         "html", "head", "meta", "title", "style", "body", "header", "h1", "div", "p", "strong", "em", "dl", "dt",
         "dd", "section", "h2", "ul", "li", "svg", "g", "path", "text", "circle", "figure", "figcaption", "b", "span",
-        "table", "thead", "tbody", "tr", "th", "td", "footer",
+        "table", "thead", "tbody", "tr", "th", "td", "details", "summary", "pre", "footer",
     }  # fmt: skip
     assert "<script" not in text
     assert "<b x" not in text
