@@ -18,7 +18,7 @@ from launcher.desk.jobs.lookup import JobGang
 from launcher.desk.session import Desk
 from launcher.job.places import SECOND
 from launcher.job.values import LogLine
-from launcher.text import split_lines
+from launcher.text import split_lines, visible
 
 if TYPE_CHECKING:
     from launcher.desk.files.paths import Remote
@@ -52,10 +52,16 @@ def report(desk: Desk, gang: JobGang, page: Path) -> None:
     if story is None:
         raise Problem(f"no event of job {gang.name} can be read, so there is no page")
     try:
-        page.write_text(made(story, f"job {gang.name}"), encoding="utf-8")
+        page.write_text(made(story, contract.EVENTS, _asked(desk, gang)), encoding="utf-8")
     except OSError as error:
         raise Problem(f"{page} cannot be written: {(error.strerror or str(error)).lower()}") from None
     desk.terminal.out(f"{page}\n")
+
+
+def _asked(desk: Desk, gang: JobGang) -> dict[str, str]:
+    """Return what the gang's leader does not know; not the entry, in which a secret may be: the leader hid it."""
+    found = {name: gang.lead.spec.get(name) for name in ("image", "datacenter")}
+    return {name: visible(value) for name, value in found.items() if value} | {"namespace": desk.api.namespace}
 
 
 def _logs(desk: Desk, gang: JobGang, wanted: Callable[[str, int], bool]) -> Iterator[tuple[str, int, bytes]]:

@@ -320,5 +320,8 @@ def test_logs_and_report_come_from_the_volume_when_the_pods_are_gone(
         (output / "events.jsonl").write_bytes(b"".join(lines(gang())))
         made = typed(me, "report", "my-job")
         assert (made.code, made.out) == (0, "my-job.html\n"), made.err
-        assert (work / "my-job.html").read_text().startswith("<!DOCTYPE html>")
+        page = (work / "my-job.html").read_text()
+        assert page.startswith("<!DOCTYPE html>")
+        assert f"<dt>Namespace</dt><dd>{me.namespace}</dd>" in page
+        assert "<dt>Datacenter</dt><dd>datacenter1</dd>" in page
         gone(plane, me)
