@@ -22,7 +22,7 @@ _LARGEST = 1e300  # beyond that, differences overflow
 METRICS = 50
 SENTENCE = 400  # characters
 TAIL = 12  # lines
-FACTS = ("command", "runtime", "namespace")  # of `run_started`, as they are called
+FACTS = ("command", "runtime", "namespace", "launcher")  # of `run_started`, as they are called
 NOT_FINITE = ("NaN", "Infinity", "-Infinity")  # JSON has no numbers for them: they come as names
 
 

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from launcher import __version__
 from launcher.pod.gang.here.service import HereService
 from launcher.pod.gang.protocol import lease
 from launcher.pod.gang.protocol.follower import Orders
@@ -227,7 +228,8 @@ class GangNode:
 def _asked(settings: Settings) -> Mapping[str, str]:
     """Return what a reader of a run's story wants to know of its job, no secret in it."""
     command = shlex.join(masked(settings.command))
-    return {"command": command, "runtime": str(settings.runtime), "namespace": settings.namespace}
+    where = {"namespace": settings.namespace, "launcher": __version__}
+    return {"command": command, "runtime": str(settings.runtime), **where}
 
 
 def _digest_of(peers: Peers) -> str:

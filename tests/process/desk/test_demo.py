@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from launcher import __version__
 from launcher.desk import cli
 from launcher.desk.rehearsal import show
 from tests.support.lives import Lives
@@ -139,6 +140,7 @@ def test_a_restart_is_told_at_the_end(tmp_path: Path, lives: Lives) -> None:
     page = (repository / "build" / "demo" / "report.html").read_text()
     for words in (
         "<dt>Runtime</dt><dd>v1</dd>",
+        f"<dt>Launcher</dt><dd>{__version__}</dd>",
         "<dt>Lost in restarts</dt>",
         "The last lines of node 1, generation 1",
     ):
