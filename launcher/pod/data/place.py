@@ -10,7 +10,6 @@ import errno
 import hashlib
 import json
 import os
-import shutil
 import stat
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from launcher.contract import DATA
-from launcher.pod.data.copy import REFUSAL, Copier
+from launcher.pod.data.copy import REFUSAL, Copier, remove_tree
 from launcher.pod.data.mark import mark, token_of
 from launcher.pod.outcome import ShardError
 from launcher.safefs.dirs import directory
@@ -67,7 +66,7 @@ class StagingPlace:
     workdir: Path
     copier: Copier
     rename: Callable[[Path, Path], None] = os.rename
-    remove: Callable[[Path], None] = shutil.rmtree
+    remove: Callable[[Path], None] = remove_tree
 
     @property
     def data(self) -> Path:

@@ -6,7 +6,6 @@ Plain blocking I/O for a thread that may be abandoned at any moment: a later sta
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -17,7 +16,7 @@ from pathlib import Path
 from launcher.contract import DATA
 from launcher.dataset.manifest import Entry
 from launcher.pod import workdir
-from launcher.pod.data.copy import REFUSAL, Copier
+from launcher.pod.data.copy import REFUSAL, Copier, remove_tree
 from launcher.pod.data.file import Read
 from launcher.pod.data.job_files import JobFiles
 from launcher.pod.data.layout import NUMBER, find_shard
@@ -55,7 +54,7 @@ def stage(
     sleep: Callable[[float], None] = time.sleep,
     read: Read = os.readv,
     rename: Callable[[Path, Path], None] = os.rename,
-    remove: Callable[[Path], None] = shutil.rmtree,
+    remove: Callable[[Path], None] = remove_tree,
 ) -> Shard:
     """Copy the job's files and this rank's data, or raise a ShardError.
 

@@ -6,7 +6,6 @@ A job on such an image would succeed without training. The file is read, never r
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +21,8 @@ HANDS_ON = re.compile(rb"^(?!.*<<<).*\$(?:@|\*|\{[@*])", re.MULTILINE)
 
 def check_v1_command(environ: Mapping[str, str]) -> None:
     """Refuse the `paddle` on PATH if it cannot train; where there is none, its start will tell."""
+    import shutil  # 4 ms of a start, and other runtimes have no such command
+
     path = shutil.which("paddle", path=environ.get("PATH"))
     if path and not can_train(_beginning(path)):
         raise SettingsError(
