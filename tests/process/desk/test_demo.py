@@ -137,7 +137,7 @@ def test_a_restart_is_told_at_the_end(tmp_path: Path, lives: Lives) -> None:
         ended,
         re.MULTILINE,
     )
-    page = (repository / "build" / "demo" / "report.html").read_text()
+    page = (tmp_path / "build" / "demo" / "report.html").read_text()
     for words in (
         "<dt>Runtime</dt><dd>v1</dd>",
         f"<dt>Launcher</dt><dd>{__version__}</dd>",
