@@ -72,7 +72,7 @@ def test_docker_build_inside_docker_says_what_to_type_and_then_works(docker: Doc
     for path in (checkout / "docker" / "dist").iterdir():
         if path.name != ".gitignore":
             shutil.rmtree(path) if path.is_dir() else path.unlink()
-    for name in ("setup.cfg", "pyproject.toml", "requirements.lock", "README.md", "LICENSE"):
+    for name in ("setup.py", "setup.cfg", "pyproject.toml", "requirements.lock", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, checkout)
     typed = f"docker build --network host --target launcher --build-arg BASE={BASE} --tag your_repo/paddle:mypaddle ."
     in_docker = ("env", "-C", str(checkout / "docker"))
