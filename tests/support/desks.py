@@ -75,7 +75,7 @@ class User:
     def environ(self, **more: str) -> dict[str, str]:
         """Return the variables of the user's shell."""
         kept = {name: text for name, text in os.environ.items() if name in KEPT or name.startswith("COVERAGE")}
-        return {**kept, "HOME": str(self.home), **more}
+        return {**kept, "HOME": str(self.home), "PYTHONFAULTHANDLER": "1", **more}
 
     def without(self, *names: str) -> tuple[str, str]:
         """Return the flag for a configuration like the user's, in which the datacenter lacks something."""

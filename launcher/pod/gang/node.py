@@ -169,10 +169,14 @@ class GangNode:
         self._tell(event, **facts)
 
     def stop(self, *, first: bool) -> None:
-        """Say that this launcher was told to stop, in the record too: a stop that ends a start spends no restart."""
-        if first and not self.member.status.stopping:
-            self.store.stopped(self.member.status.ready)
+        """Say that this launcher was told to stop, in the record too: a stop that ends a start spends no restart.
+
+        Whoever is told notes it, whose stop came first or not: of all that end together one note is enough.
+        """
+        again = self.member.status.stopping
         self.member.stop(first=first)
+        if not again and self.member.status.stopped:
+            self.store.stopped(self.member.status.stopped)
 
     def leader_answered(self) -> float:
         """Return when the leader answered last, 0 if it never did; a stranger in its place is none."""

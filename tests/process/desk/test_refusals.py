@@ -6,6 +6,7 @@ import base64
 import json
 import re
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -162,4 +163,8 @@ def test_ctrl_c_ends_a_wait_with_130(plane: ControlPlane, me: User) -> None:
         assert waiting.stderr
         assert "is starting" in waiting.stderr.readline()
         waiting.send_signal(signal.SIGINT)
-        assert waiting.wait(timeout=20) == 130
+        try:
+            assert waiting.wait(timeout=20) == 130
+        except subprocess.TimeoutExpired:
+            waiting.send_signal(signal.SIGABRT)  # where it is instead
+            pytest.fail(waiting.stderr.read())

@@ -22,6 +22,7 @@ from launcher.pod.settings.nouns import Settings
 # The client of a network volume may remember for so long what is so no more, and a server be away.
 SURVEY_PATIENCE = 60.0
 PAUSE = 1.0
+SETTLING = 2.5  # for a note of a stop, beyond the last words: without it the stop costs a restart
 
 
 class Store:
@@ -94,11 +95,11 @@ class Store:
         self._event_file.put(event, **facts)
 
     def close(self, until: float) -> None:
-        """Wait until all events and wishes are written, or until a time."""
+        """Wait until all is written, or until a time; for a stop and a rest the volume may take longer."""
+        if self._recorder:
+            self._recorder.settle(until + SETTLING)
         if self._event_file:
             self._event_file.close(until)
-        if self._recorder:
-            self._recorder.settle(until)
 
     def survey(self, *, leads: bool) -> tuple[int, ...] | None:
         """Return the complete passes, once a finished run's things are out of the way; trouble has a minute to pass.
