@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, is_dataclass
 from typing import TYPE_CHECKING, Any
 
-from launcher.desk.jobs.job_state import KubePod
+from launcher.desk.jobs.job_state import KubePod, event_time
 from launcher.job.text import yaml
 from launcher.job.values import JobEvent, JobStatus, JobWorker, LogLine
 from launcher.kube.objects import text_at, whole_number
@@ -65,7 +65,7 @@ def job_events(found: Iterable[Mapping[str, Any]]) -> tuple[JobEvent, ...]:
     """Return events, the newest last."""
     events = (
         JobEvent(
-            when=text_at(each, "lastTimestamp") or text_at(each, "eventTime") or text_at(each, "firstTimestamp"),
+            when=event_time(each),
             type=visible(text_at(each, "type")),
             reason=visible(text_at(each, "reason")),
             about=visible(text_at(each.get("involvedObject"), "name")),

@@ -195,7 +195,11 @@ def in_order(pods: Iterable[KubePod]) -> tuple[KubePod, ...]:
 def newest_warning(events: Iterable[Object], jobs: Collection[str], pods: Iterable[KubePod]) -> str:
     """Return the newest warning about these Jobs, nothing where a pod of that Job was made after it."""
     found = max(
-        ((event_time(each), each) for each in events if text_at(mapping(each, "involvedObject"), "name") in jobs),
+        (
+            (_to_the_second(event_time(each)), each)
+            for each in events
+            if text_at(mapping(each, "involvedObject"), "name") in jobs
+        ),
         key=lambda each: each[0],
         default=None,
     )
@@ -209,9 +213,12 @@ def newest_warning(events: Iterable[Object], jobs: Collection[str], pods: Iterab
 
 
 def event_time(event: Object) -> str:
-    """Return when an event last came, to the second: newer ones have another field, and parts of seconds."""
-    times = (text_at(event, name) for name in ("lastTimestamp", "eventTime", "firstTimestamp"))
-    when = next(filter(None, times), "")
+    """Return when an event last came: newer ones have another field."""
+    return next(filter(None, (text_at(event, name) for name in ("lastTimestamp", "eventTime", "firstTimestamp"))), "")
+
+
+def _to_the_second(when: str) -> str:
+    """Return a time without its parts of a second, which newer events have, and pods have not."""
     return f"{when[:19]}Z" if when else ""
 
 

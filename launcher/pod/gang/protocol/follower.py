@@ -65,7 +65,7 @@ def follow(view: View, rules: Rules) -> Orders:
 def renewals(members: Sequence[Who], before: Mapping[str, float], view: View) -> dict[str, float]:
     """Return by boot when the last poll was sent that each of some members answered itself."""
     sent = ((who.boot, view.of(who.address)) for who in members)
-    return {boot: heard.sent if _is_of(boot, heard) else before.get(boot, 0.0) for boot, heard in sent}
+    return {boot: heard.sent if heard.is_of(boot) else before.get(boot, 0.0) for boot, heard in sent}
 
 
 def leased(members: Sequence[Who], renewed: Mapping[str, float], view: View) -> View:
@@ -77,13 +77,9 @@ def leased(members: Sequence[Who], renewed: Mapping[str, float], view: View) -> 
     others = {
         address: replace(each, sent=min(each.sent, renewed[boot]))
         for address, (boot, each) in heard.items()
-        if not _is_of(boot, each)
+        if not each.is_of(boot)
     }
     return replace(view, heard={**view.heard, **others}) if others else view
-
-
-def _is_of(boot: str, heard: Heard) -> bool:
-    return heard.status is not None and heard.status.who.boot == boot
 
 
 def instructed(before: Instructions, orders: Orders, now: float) -> Instructions:

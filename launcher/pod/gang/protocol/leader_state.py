@@ -83,7 +83,7 @@ def outlived(before: Lead, view: View, rules: Rules) -> Lead:
     """
     latest = view.record.latest
     heard = view.of(latest.members[0].address) if latest else Heard()
-    there = heard.status is not None and latest is not None and heard.status.who.boot == latest.members[0].boot
+    there = latest is not None and heard.is_of(latest.members[0].boot)
     answers = there and not heard.refused and not lease.silent(heard, view.now, rules.limits)
     rival = view.now if answers or not before.rival else before.rival
     waits = view.now < lease.strangers_until(rival, rules.limits)

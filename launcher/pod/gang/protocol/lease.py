@@ -105,9 +105,8 @@ def leaders(last: Generation, before: Fence, view: View, limits: Limits) -> Fenc
         heard = view.of(who.address)
         if accounted(who, heard):
             continue
-        known = heard.status is not None and heard.status.who.boot == who.boot
         unknown = before.by_boot.get(who.boot, lost_at(view.now, limits))
-        left[who.boot] = lost_at(heard.wrote, limits) if known else unknown
+        left[who.boot] = lost_at(heard.wrote, limits) if heard.is_of(who.boot) else unknown
     return Fence(by_boot=left)
 
 
@@ -120,7 +119,7 @@ def members(last: Generation, before: Fence, view: View, limits: Limits) -> Fenc
     leader = last.members[0]
     heard = view.of(leader.address)
     status = heard.status
-    known = status is not None and status.who.boot == leader.boot
+    known = heard.is_of(leader.boot)
     if known and status and status.quiet and not (status.children or status.ready):
         return Fence()  # it has said that nothing of it runs, and that stays so when it leaves
     if known and not heard.refused and view.now < alive_until(heard.sent, limits):

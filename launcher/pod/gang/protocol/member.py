@@ -161,7 +161,7 @@ class Member:
         for who in self.last.members if self.last else ():
             known = self.heard.get(who.address, Heard())
             status = known.status
-            here = status is not None and status.who.boot == who.boot and not known.refused
+            here = known.is_of(who.boot) and not known.refused
             silent = lease.silent(known, now, self.rules.limits)
             if here and not silent and status and (status.ready or status.phase not in (Phase.DONE, Phase.FAILED)):
                 return True

@@ -43,6 +43,10 @@ class Heard:
     refused: bool = False
     stranger: str = ""
 
+    def is_of(self, boot: str) -> bool:
+        """Return whether it is this boot that answered last, and no other one at its address."""
+        return self.status is not None and self.status.who.boot == boot
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
