@@ -41,6 +41,7 @@ class Pump:
         with suppress(OSError):  # an unprivileged user may have a lower limit
             fcntl.fcntl(self._read, fcntl.F_SETPIPE_SZ, PIPE)
         self._finish = os.eventfd(0, os.EFD_CLOEXEC)
+        self._taking = threading.Lock()  # held while a block is neither in the pipe nor in the tail
         self._thread = threading.Thread(target=self._run, name=f"pump {name}", daemon=True)
 
     def start(self) -> None:
@@ -49,13 +50,11 @@ class Pump:
         self._thread.start()
 
     def settle(self, until: float) -> None:
-        """Wait until what is in the pipe has been read, no longer than given."""
-        while time.monotonic() < until:
-            try:
-                if not _unread(self._read):
-                    break
-            except OSError:  # closed by now
-                break
+        """Wait until what is in the pipe now is in the tail, no longer than given; what comes later may be missing."""
+        whole = 0
+        with self._taking, suppress(OSError):  # closed by now
+            whole = self.total + _unread(self._read)
+        while self.total < whole and time.monotonic() < until:
             time.sleep(0.001)
 
     def finish(self, until: float) -> None:
@@ -83,7 +82,7 @@ class Pump:
         poll.register(self._finish, select.POLLIN)
         size = FIRST_READ
         while all(descriptor != self._finish for descriptor, _ in poll.poll()):
-            block = os.read(self._read, size)
+            block = self._take(size)
             if not block:
                 return False
             self._pass_on(block)
@@ -93,13 +92,18 @@ class Pump:
     def _pump_the_rest(self) -> None:
         left = PIPE  # a grandchild that never stops writing gets no more than what fits into the pipe
         with suppress(BlockingIOError):
-            while left > 0 and (block := os.read(self._read, left)):
+            while left > 0 and (block := self._take(left)):
                 left -= len(block)
                 self._pass_on(block)
 
+    def _take(self, size: int) -> bytes:
+        with self._taking:
+            block = os.read(self._read, size)
+            self.tail = (self.tail + block[-_TAIL:])[-_TAIL:]
+            self.total += len(block)
+        return block
+
     def _pass_on(self, block: bytes) -> None:
-        self.tail = (self.tail + block[-_TAIL:])[-_TAIL:]
-        self.total += len(block)
         if self._log:
             self._log(block)
         if out := self._lines.feed(block) if self._lines else block:

@@ -15,8 +15,8 @@ from launcher.pod.output.sink import Sink
 from launcher.pod.programs.plan import Plan, Program
 from launcher.pod.settings.nouns import Settings
 
-# What a child wrote just before it ended is read within this.
-LAST_LINES = 0.05
+# Seconds to read what a child wrote just before it ended: a millisecond or two, on a node that is not overrun.
+LAST_LINES = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import select
+import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -291,3 +294,41 @@ def read(life: Life, size: int) -> bytes:
     while len(got) < size and (block := os.read(life.process.stdout.fileno(), size - len(got))):
         got += block
     return got
+
+
+def test_a_block_that_is_read_but_not_yet_in_the_tail_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a busy machine, where the thread that has read it must wait for a processor."""
+    read, going_on = os.read, threading.Event()
+
+    def held_up(descriptor: int, size: int) -> bytes:
+        block = read(descriptor, size)
+        assert going_on.wait(30)
+        return block
+
+    monkeypatch.setattr(os, "read", held_up)
+    pump = Pump("trainer 0", log=None, out=lambda _: None, lines=None)
+    keeps_open = os.dup(pump.write_end)
+    os.write(keeps_open, b"last words")
+    pump.start()
+    wait_until(lambda: not unread(pump))
+    threading.Timer(0.05, going_on.set).start()
+    pump.settle(time.monotonic() + 30)
+    assert pump.tail == b"last words"
+    os.close(keeps_open)
+    pump.finish(time.monotonic() + 30)
+
+
+def test_a_grandchild_that_never_stops_writing_is_not_waited_for() -> None:
+    pump = Pump("trainer 0", log=None, out=lambda _: None, lines=None)
+    with subprocess.Popen(["yes"], stdout=pump.write_end) as yes:
+        pump.start()
+        wait_until(lambda: pump.total > 0)
+        pump.settle(time.monotonic() + 1000)
+        assert yes.poll() is None
+        yes.kill()
+    pump.finish(time.monotonic() + 30)
+
+
+def unread(pump: Pump) -> bool:
+    """Return whether there is something in its pipe."""
+    return bool(select.select([pump._read], [], [], 0)[0])

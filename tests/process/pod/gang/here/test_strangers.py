@@ -147,8 +147,9 @@ def test_more_callers_than_places_are_told_so(service: HereService) -> None:
 
 def test_of_the_connections_that_are_kept_the_longest_silent_makes_room(service: HereService) -> None:
     with ExitStack() as stack:
-        kept = [knock(stack) for _ in range(SILENT + 1)]
-        for connection in kept:
+        kept = []
+        for _ in range(SILENT + 1):  # one by one: who says nothing makes room for the newcomers behind it
+            kept.append(connection := knock(stack))
             connection.sendall(said(ask="share", key="k", value=1))
             assert connection.recv(100) == b'{"ok": null}\n'
         assert hung_up(kept[0])
