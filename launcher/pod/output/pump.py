@@ -50,7 +50,7 @@ class Pump:
         self._thread.start()
 
     def settle(self, until: float) -> None:
-        """Wait until what is in the pipe now is in the tail, no longer than given; what comes later may be missing."""
+        """Wait until what is in the pipe now is in the tail, no longer than given; not for what comes later."""
         whole = 0
         with self._taking, suppress(OSError):  # closed by now
             whole = self.total + _unread(self._read)
