@@ -63,8 +63,7 @@ def watching(net: Ground, address: str) -> Pod:
     return pod
 
 
-def test_a_peer_that_dies_is_known_to_be_gone_within_50_ms(net: Ground) -> None:
-    """Three die, one after the other: the machine may be busy with something else for a moment."""
+def test_a_peer_that_dies_is_known_to_be_gone_long_before_the_next_look(net: Ground) -> None:
     pod = net.pod(1)
     took = []
     for number in (2, 3, 4):
@@ -79,7 +78,7 @@ def test_a_peer_that_dies_is_known_to_be_gone_within_50_ms(net: Ground) -> None:
             took.append(time.monotonic() - died)
             assert pod.statuses.heard()[net.at(number)].refused
             assert pod.statuses.heard()[net.at(number)].status == Status(who=who(net.at(number)))
-    assert min(took) < 0.05
+    assert min(took) < LIMITS.wait / 10
 
 
 def test_a_peer_that_is_not_there_yet_is_asked_ever_more_rarely_and_heard_once_it_is(net: Ground) -> None:
