@@ -191,8 +191,9 @@ class Lives:
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
         """End the launchers that still run, and hold that nothing is left of any."""
-        for life in self._lives:
+        for number, life in enumerate(self._lives):
             life.kill()
+            print(f"what launcher {number} told last:\n{life.err()[-3000:]}")  # pytest shows it where a test fails
         try:
             wait_until(lambda: not self.marked(), timeout=5)
         finally:

@@ -52,8 +52,8 @@ class Pump:
     def settle(self, until: float) -> None:
         """Wait until what is in the pipe now is in the tail, no longer than given; not for what comes later."""
         whole = 0
-        with self._taking, suppress(OSError):  # closed by now
-            whole = self.total + _unread(self._read)
+        with self._taking:
+            whole = self.total + (_unread(self._read) if self._read >= 0 else 0)
         while self.total < whole and time.monotonic() < until:
             time.sleep(0.001)
 
@@ -73,7 +73,9 @@ class Pump:
             self._pump_the_rest()
         if self._lines and (rest := self._lines.rest()):
             self._out(rest)
-        os.close(self._read)
+        with self._taking:
+            os.close(self._read)
+            self._read = -1  # the number may become another file's
 
     def _pump_until_finish(self) -> bool:
         """Return whether there may be more to come: the child is gone, but the pipe is still open."""

@@ -166,8 +166,8 @@ def _failure(child: Child, children: Sequence[Child], instructions: Instructions
         return None
     at, code = child.ended, exit_code(child.code)
     if code == 0:
-        if instructions.alone and all(other.role is Role.PSERVER for other in children):
-            return None
+        if instructions.check or (instructions.alone and all(other.role is Role.PSERVER for other in children)):
+            return None  # every trainer is done, whatever the verdict still waits for; or there is none
         at, code = at + (FAREWELL if Role.TRAINER in instructions.run else 0.0), Code.GANG
     outcome = Outcome(code=code, reason=child.why or reason_of(child), tail=child.tail)
     return Cause(at=at, outcome=outcome, culprit=child.name, unstarted=child.unstarted, grace=instructions.grace)

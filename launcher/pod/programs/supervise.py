@@ -77,6 +77,7 @@ def run(
     stop: Cause | None = None
     children: tuple[Child, ...] = ()
     early: list[Ended] = []  # one of them may be a child whose pid is not known yet
+    under_way = False  # whether there is such a one: it may have ended well, whatever the others did meanwhile
     while True:
         step = policy.decide(children, stop, time.monotonic(), grace, instructions)
         before, instructions = instructions, ask(children, step.failure, stop is not None)
@@ -87,9 +88,11 @@ def run(
         if step.signals:
             children = _look(_perform(step, children, inbox, manners))
             continue
-        if step.cause is None:
+        ahead = step.cause is not None and step.cause.at > time.monotonic()
+        if step.cause is None or (ahead and under_way):
             known = len(children)
-            children = _start(planned[known:], spawn, children, instructions, early, manners)
+            wanted = planned[known:] if step.cause is None else planned[known : known + 1]
+            children, under_way = _start(wanted, spawn, children, instructions, early, manners)
             if any(not child.running for child in children[known:]):
                 continue
         event = inbox.next(policy.soonest(step.until, instructions.until))
@@ -136,10 +139,10 @@ def _start(
     instructions: Instructions,
     early: list[Ended],
     manners: Manners,
-) -> tuple[Child, ...]:
+) -> tuple[tuple[Child, ...], bool]:
     """Start in order those that may run by now, each once the one before it has; after one that cannot be, no other.
 
-    What has ended since the first of them was on its way is in `early`.
+    What has ended since the first of them was on its way is in `early`. Return also whether one is still on its way.
     """
     for child in planned:
         if child.role not in instructions.run:
@@ -148,14 +151,15 @@ def _start(
             pid = spawn(child)
         except StartError as error:
             now = time.monotonic()
-            return (*children, replace(child, left=False, code=Code.CANNOT_START, ended=now, why=str(error)))
+            failed = replace(child, left=False, code=Code.CANNOT_START, ended=now, why=str(error))
+            return (*children, failed), False
         if not pid:
-            return children
+            return children, True
         children = (*children, replace(child, pid=pid))
         for ended in early:
             children = _look(_ended(ended, children, manners))
     early.clear()
-    return children
+    return children, False
 
 
 def _perform(step: Step, children: Sequence[Child], inbox: Inbox, manners: Manners) -> tuple[Child, ...]:

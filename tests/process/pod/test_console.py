@@ -24,6 +24,7 @@ from launcher.pod.workdir import write_identity
 from tests.support.lives import Lives
 from tests.support.talking import Job, all_of, events
 from tests.support.waiting import wait_until
+from tests.support.whole_volume import whole_volume
 
 pytestmark = pytest.mark.timeout(60)
 KUBERNETES_LIMIT = 4096
@@ -97,6 +98,19 @@ def test_the_value_of_a_secret_flag_is_nowhere_in_what_is_told(job: Job) -> None
     assert "hush" not in life.err()
     (started,) = events(life, "child_started")
     assert started["argv"][-4:] == ["--password", "***", "--auth-token=***", "--lr=0.5"]
+
+
+def test_a_verdict_that_waits_for_the_volume_is_no_failure_of_a_pserver_that_has_ended(job: Job) -> None:
+    script = "touch(sys.argv[1] + role); wait_for(sys.argv[1])"
+    with whole_volume(job.volume) as volume:
+        life = job.start(script, job.top / "go", children=2)
+        wait_until(lambda: all((job.top / f"go{role}").exists() for role in ("PSERVER", "TRAINER")), timeout=30)
+        with volume.hanging():
+            (job.top / "go").touch()
+            wait_until(lambda: events(life, "verdict"), timeout=30)
+        all_of(life)
+        assert life.end(30) == 0
+    assert events(life, "verdict")[0]["reason"] == "every trainer is done"
 
 
 # The message that the kubelet reads, at its real place: in a mount namespace with a /dev of its own.

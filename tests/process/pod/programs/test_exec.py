@@ -83,3 +83,9 @@ def test_a_volume_that_answers_in_the_end_only_delays_the_start(tmp_path: Path, 
 def test_an_end_that_is_known_before_the_start_is_no_exit_code_lost() -> None:
     told = subprocess.run([sys.executable, CHILDREN / "early.py"], capture_output=True, timeout=20, check=True)
     assert told.stdout == b"7\n"
+
+
+def test_a_trainer_that_is_on_its_way_when_its_pserver_ends_well_is_still_seen_to_end() -> None:
+    """On a busy node both may have ended before the launcher knows the trainer's pid."""
+    told = subprocess.run([sys.executable, CHILDREN / "early_both.py"], capture_output=True, timeout=20, check=True)
+    assert told.stdout == b"0\n"

@@ -237,6 +237,13 @@ def test_a_failure_is_told_once_it_is_due_in_full_and_with_its_last_lines() -> N
     assert decide([trainer(told=5.0)], stop(5), 6, GRACE).failure is None
 
 
+def test_a_pserver_that_ended_with_0_is_no_failure_once_every_trainer_is_done() -> None:
+    """However long the verdict then waits for the volume."""
+    checked = Instructions(check=True)
+    assert decide([over(pserver(), 0, 5), over(trainer(), 0, 5)], None, 99, GRACE, checked) == Step()
+    assert decide([over(pserver(), 1, 5), over(trainer(), 0, 5)], None, 99, GRACE, checked).failure
+
+
 @pytest.mark.parametrize(
     ("child", "so"),
     [
