@@ -141,6 +141,33 @@ def test_a_pod_says_what_holds_it_up_or_how_it_ended(state: Json, why: str, stuc
     assert (pod.why, pod.stuck, pod.code, pod.title) == (why, stuck, code, "trainer-1")
 
 
+@pytest.mark.parametrize(
+    ("first", "why", "stuck", "code"),
+    [
+        ({"waiting": {"reason": "ImagePullBackOff"}}, "its image cannot be pulled (ImagePullBackOff)", True, None),
+        ({"terminated": {"exitCode": 1, "reason": "Error"}}, "ended with 1", False, 1),
+        ({"terminated": {"exitCode": 0}}, "PodInitializing", False, None),
+        ({"running": {}}, "PodInitializing", False, None),
+        ({"waiting": {"reason": "PodInitializing"}}, "PodInitializing", False, None),
+    ],
+)
+def test_a_pod_whose_first_container_gets_no_further_says_so(
+    first: Json, why: str, stuck: bool, code: int | None
+) -> None:
+    pod = a_pod({"waiting": {"reason": "PodInitializing"}}, phase="Pending")
+    pod["status"]["initContainerStatuses"] = [{"state": first}]
+    found = job_state.kube_pod(pod)
+    assert (found.why, found.stuck, found.code, found.begun) == (why, stuck, code, False)
+
+
+def test_what_runs_beside_a_container_that_has_begun_says_nothing_of_it() -> None:
+    """As a proxy of a mesh, which is ended after it."""
+    pod = a_pod({"terminated": {"exitCode": 0}}, phase="Succeeded")
+    pod["status"]["initContainerStatuses"] = [{"state": {"terminated": {"exitCode": 143}}}]
+    found = job_state.kube_pod(pod)
+    assert (found.why, found.code, found.begun) == ("ended with 0", 0, True)
+
+
 def a_warning(job: str, when: str, message: str = "no", *, field: str = "lastTimestamp") -> Json:
     return {"involvedObject": {"kind": "Job", "name": job}, field: when, "reason": "FailedCreate", "message": message}
 
