@@ -313,11 +313,17 @@ def test_a_refusal_names_the_remedy(status: int, message: str, who: str, sentenc
     assert (refused.status, refused.message) == (status, sentence[-600:] if status == 500 else message)
 
 
+NO_CONTEXT = "it has no current context: `kubectl config use-context NAME` sets one"
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("Invalid kube-config file. Expected key current-context in /c", "Expected key current-context"),
-        ("Expected object with name me@a.b/c in x/contexts list", "Expected object with name me@a.b/c"),
+        ("Invalid kube-config file. Expected key current-context in /c", NO_CONTEXT),
+        ("Invalid kube-config file. Expected object with name  in /a b/contexts list", NO_CONTEXT),
+        ("Expected object with name me@a.b/c in x/contexts list", "it has no context me@a.b/c"),
+        ("Expected object with name c in x/clusters list", "it has no cluster c"),
+        ("Invalid kube-config file. Expected key cluster in /c", "Expected key cluster"),
         ("'5ecret' is no token", "it is incomplete"),
     ],
 )
