@@ -42,6 +42,8 @@ PSERVER_PORT = 7164  # the first of a pserver's, as in every start_paddle before
 # The launcher's image.
 HOME = "/opt/launcher"
 PYTHON = f"{HOME}/bin/python"
+IDENTITY_FILES = ("trainer_id", "trainer_count")  # in a pod's /
+LIST_FILES = ("train.list", "test.list")  # there too: which files are this trainer's
 USER = 10001  # any number but 0 does: the image needs no such user
 
 # Labels and annotations. What finds peers has the names that older manifests have.

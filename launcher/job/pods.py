@@ -5,7 +5,16 @@ No I/O here.
 
 from __future__ import annotations
 
-from launcher.contract import PSERVER, PSERVERS_LABEL, STATUS_PORT, TRAINER, TRAINERS_LABEL
+from launcher.contract import (
+    IDENTITY_FILES,
+    LIST_FILES,
+    PSERVER,
+    PSERVERS_LABEL,
+    PYTHON,
+    STATUS_PORT,
+    TRAINER,
+    TRAINERS_LABEL,
+)
 from launcher.job import entry, places, podspec, quantities
 from launcher.job.entry import environment
 from launcher.job.names import Names
@@ -18,6 +27,10 @@ if TYPE_CHECKING:
 
     Json = dict[str, Any]
 
+# What programs of the seeds write in `/`, which is read-only here: files of a volume, each mounted at its place.
+ROOT_FILES = (*IDENTITY_FILES, *LIST_FILES)
+# A subPath that is not there becomes a directory.
+MAKE_ROOT_FILES = f"for name in {ROOT_FILES}: open('/root-files/' + name, 'a').close()"
 GRACE = 60  # above LAUNCHER_GRACE, so that the launcher still has time for its last words
 
 
@@ -29,6 +42,7 @@ def template(job: Job, role: str, labels: Json) -> Json:
 
 def _pod(job: Job, role: str) -> Json:
     pull = {"imagePullSecrets": [{"name": job.registry}]} if job.registry else {}
+    first = {"initContainers": [_maker_of_root_files(job, role)]} if _needs_root_files(job, role) else {}
     return {
         # Not OnFailure: it counts the restarts of all pods together, and deletes their logs when it gives up.
         "restartPolicy": "Never",
@@ -41,7 +55,8 @@ def _pod(job: Job, role: str) -> Json:
         **pull,
         "tolerations": [_briefly("not-ready"), _briefly("unreachable")],
         "securityContext": podspec.user(restricted=job.restricted),
-        "volumes": [*_volumes(job), *_own_volumes()],
+        "volumes": [*_volumes(job), *_own_volumes(job, role)],
+        **first,
         "containers": [_container(job, role)],
     }
 
@@ -61,9 +76,28 @@ def _volumes(job: Job) -> list[Json]:
     return found
 
 
-def _own_volumes() -> list[Json]:
+def _own_volumes(job: Job, role: str) -> list[Json]:
     """Return where the pod itself writes: the root file system is read-only."""
-    return [podspec.shm("512Mi"), {"name": "work", "emptyDir": {}}, {"name": "tmp", "emptyDir": {}}]
+    root_files = [{"name": "root-files", "emptyDir": {}}] if _needs_root_files(job, role) else []
+    return [podspec.shm("512Mi"), {"name": "work", "emptyDir": {}}, {"name": "tmp", "emptyDir": {}}, *root_files]
+
+
+def _needs_root_files(job: Job, role: str) -> bool:
+    """Return whether a pod trains, and cannot write them in its own `/`."""
+    return job.restricted and role != PSERVER
+
+
+def _maker_of_root_files(job: Job, role: str) -> Json:
+    """Return what makes them: it asks for what the launcher after it asks for, so that no quota counts it again."""
+    requests = _resources(job, role)["requests"]
+    return {
+        "name": "root-files",
+        "image": job.runtime_image,
+        "command": [PYTHON, "-I", "-S", "-c", MAKE_ROOT_FILES],
+        "resources": {"requests": requests, "limits": {"memory": requests["memory"]}},
+        "securityContext": podspec.security(restricted=job.restricted),
+        "volumeMounts": [{"name": "root-files", "mountPath": "/root-files"}],
+    }
 
 
 def _container(job: Job, role: str) -> Json:
@@ -87,7 +121,7 @@ def _container(job: Job, role: str) -> Json:
         **_probes(),
         "resources": _resources(job, role),
         "securityContext": podspec.security(restricted=job.restricted),
-        "volumeMounts": [*_mounts(job), *_own_mounts()],
+        "volumeMounts": [*_mounts(job), *_own_mounts(job, role)],
     }
 
 
@@ -129,6 +163,10 @@ def _mounts(job: Job) -> list[Json]:
     return found
 
 
-def _own_mounts() -> list[Json]:
+def _own_mounts(job: Job, role: str) -> list[Json]:
     own = {"shm": podspec.SHM, "work": "/work", "tmp": "/tmp"}  # noqa: S108  # a volume of the pod's own
-    return [{"name": name, "mountPath": path} for name, path in own.items()]
+    files = ROOT_FILES if _needs_root_files(job, role) else ()
+    return [
+        *({"name": name, "mountPath": path} for name, path in own.items()),
+        *({"name": "root-files", "mountPath": f"/{name}", "subPath": name} for name in files),
+    ]

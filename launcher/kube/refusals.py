@@ -109,7 +109,11 @@ def _renew(who: str) -> str:
 
 def broken(text: str) -> str:
     """Return what is wrong with a kubeconfig, without the values that the package puts into its messages."""
-    for known in (r"Expected key [\w-]+", r"Expected object with name [\w.@:/-]+", r"No configuration found"):
+    if re.search(r"key current-context|name  in .*contexts list", text):
+        return "it has no current context: `kubectl config use-context NAME` sets one"
+    if found := re.search(r"object with name ([\w.@:/-]+) in .*(context|cluster)s list", text):
+        return f"it has no {found[2]} {found[1]}"
+    for known in (r"Expected key [\w-]+", r"No configuration found"):
         if found := re.search(known, text):
             return found.group()
     return "it is incomplete"

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from launcher.contract import IDENTITY_FILES
 from launcher.pod.outcome import SettingsError, ShardError, StartError
 from launcher.pod.settings.conflicts import paths_in_each_other
 from launcher.pod.settings.nouns import Role, Settings
@@ -86,8 +87,8 @@ def write_identity(settings: Settings, roster: Roster, tell: Tell, *, root: Path
     """
     if not settings.owns_root or roster.role is Role.PSERVER:
         return
-    files = (("trainer_id", roster.rank, "TRAINER_ID"), ("trainer_count", len(roster.trainers), "TRAINERS"))
-    for name, value, instead in files:
+    values = ((roster.rank, "TRAINER_ID"), (len(roster.trainers), "TRAINERS"))
+    for name, (value, instead) in zip(IDENTITY_FILES, values, strict=True):
         try:
             (root / name).write_text(f"{value}\n")
         except OSError as error:

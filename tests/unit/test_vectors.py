@@ -205,9 +205,19 @@ def documents(text: str) -> list[Any]:
     return list(yaml.safe_load_all(text))
 
 
+def as_then(found: list[Any]) -> list[Any]:
+    """Return manifests without what makes the seeds' files in `/`, which 0.1.0 left out."""
+    for pod in (each["spec"]["template"]["spec"] for each in found if each["kind"] == "Job"):
+        pod.pop("initContainers", None)
+        (container,) = pod["containers"]
+        for holder, key in ((pod, "volumes"), (container, "volumeMounts")):
+            holder[key] = [each for each in holder[key] if each["name"] != "root-files"]
+    return found
+
+
 @pytest.mark.parametrize("name", sorted(path.stem for path in MANIFESTS.glob("*.yaml") if path.stem in JOBS))
 def test_a_job_described_in_python_has_the_same_manifests(name: str) -> None:
-    assert list(JOBS[name].manifests()) == documents((MANIFESTS / f"{name}.yaml").read_text())
+    assert as_then(list(JOBS[name].manifests())) == documents((MANIFESTS / f"{name}.yaml").read_text())
 
 
 @pytest.mark.parametrize("name", index(MANIFESTS)["words"])
@@ -218,7 +228,7 @@ def test_a_job_described_by_flags_has_the_same_manifests(name: str, tmp_path: Pa
     config.chmod(0o600)
     said = User(home=tmp_path)(*index(MANIFESTS)["words"][name])
     assert said.code == 0, said.err
-    assert documents(said.out) == documents((MANIFESTS / f"{name}.yaml").read_text())
+    assert as_then(documents(said.out)) == documents((MANIFESTS / f"{name}.yaml").read_text())
 
 
 def test_all_that_is_kept_is_small() -> None:

@@ -61,7 +61,9 @@ def parsed_config(text: str, where: str) -> DeskConfig:
     found = tuple(_datacenter(row, f"datacenter {at}", problems) for at, row in enumerate(rows, 1))
     names = [each.name for each in found]
     problems += [
-        f"two datacenters have the name {name!r}" for name in sorted(set(names)) if names.count(name) > 1 and name
+        f"two datacenters have the name {name!r}: rename one of them"
+        for name in sorted(set(names))
+        if names.count(name) > 1 and name
     ]
     current = _text(whole, "current-datacenter", "it", problems)
     if problems:

@@ -160,8 +160,10 @@ def kube_pod(found: Object) -> KubePod:
     labels = mapping(metadata, "labels")
     states = rows(status, "containerStatuses")
     own = states[0] if states else {}
-    ended = mapping(own, "state", "terminated") or mapping(own, "lastState", "terminated")
-    waiting = text_at(mapping(own, "state", "waiting"), "reason")
+    begun = bool(mapping(own, "state", "running") or _ended(own))
+    at = own if begun else _held_up(status) or own
+    ended = _ended(at)
+    waiting = text_at(mapping(at, "state", "waiting"), "reason")
     ready = any(each.get("type") == "Ready" and each.get("status") == "True" for each in rows(status, "conditions"))
     code, index = ended.get("exitCode"), objects.completion_index(metadata)
     containers = rows(spec, "containers")
@@ -177,14 +179,27 @@ def kube_pod(found: Object) -> KubePod:
         node=text_at(spec, "nodeName"),
         address=text_at(status, "podIP"),
         restarts=whole_number(own, "restartCount"),
-        why=_why(status, own, ended),
+        why=_why(status, at, ended),
         stuck=waiting in _STUCK,
         code=code if isinstance(code, int) else None,
         message=text_at(ended, "message"),
         container=text_at(containers[0], "name") if containers else "",
-        begun=bool(mapping(own, "state", "running") or ended),
+        begun=begun,
         over=text_at(status, "phase") in ("Succeeded", "Failed"),
     )
+
+
+def _ended(container: Object) -> Object:
+    return mapping(container, "state", "terminated") or mapping(container, "lastState", "terminated")
+
+
+def _held_up(status: Object) -> Object:
+    """Return the init container that gets no further, or has failed, an empty one where there is none."""
+    for each in rows(status, "initContainerStatuses"):
+        stuck = text_at(mapping(each, "state", "waiting"), "reason") in _STUCK
+        if stuck or mapping(each, "state", "terminated").get("exitCode") not in (None, 0):
+            return each
+    return {}
 
 
 def in_order(pods: Iterable[KubePod]) -> tuple[KubePod, ...]:

@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml  # type: ignore[import-untyped]  # comes with the kubernetes package, its stubs do not
 
 from tests.grounds.api.control_plane import ControlPlane
 from tests.grounds.api.hiccups import between
@@ -155,6 +156,27 @@ def test_without_a_configuration_the_kubeconfigs_context_serves(
     said = nobody("get", "jobs", "-namespace", me.namespace, KUBECONFIG=str(plane.kubeconfig))
     assert (said.code, len(said.rows)) == (0, 1)
     assert "no cluster is configured" in nobody("get", "jobs").err
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"current-context": None}, "it has no current context: `kubectl config use-context NAME` sets one"),
+        ({"current-context": ""}, "it has no current context: `kubectl config use-context NAME` sets one"),
+        ({"current-context": "gone"}, "it has no context gone"),
+        ({"clusters": []}, "it has no cluster "),
+    ],
+    ids=["none", "empty", "gone", "no-cluster"],
+)
+def test_a_kubeconfig_without_a_context_is_told(
+    plane: ControlPlane, tmp_path: Path, changed: dict[str, object], told: str
+) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_text(json.dumps({**yaml.safe_load(plane.kubeconfig.read_text()), **changed}))
+    said = User(home=tmp_path)("get", "jobs", KUBECONFIG=str(path))
+    assert (said.code, said.out) == (1, "")
+    assert f"paddlectl: the kubeconfig {path} cannot be used: {told}" in said.err
+    assert "`kubectl config view` shows it" in said.err
 
 
 def test_ctrl_c_ends_a_wait_with_130(plane: ControlPlane, me: User) -> None:

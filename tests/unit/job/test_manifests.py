@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml  # type: ignore[import-untyped]  # comes with the kubernetes package, its stubs do not
 
 from launcher.job import CephFSVolume, JobError, PaddleJob, Volume
+from launcher.job.pods import MAKE_ROOT_FILES
 from launcher.pod.settings.nouns import PeersFrom, Role, Runtime, Settings
 from launcher.pod.settings.variables import read_settings
 from tests.support.golden_jobs import GOLDEN, IMAGE, JOBS, text_of
@@ -135,6 +138,30 @@ def test_a_job_is_restricted_unless_it_says_otherwise(name: str) -> None:
         mounts = {mount["mountPath"] for mount in container(job)["volumeMounts"]}
         assert {"/work", "/tmp", "/dev/shm"} <= mounts
         assert container(job)["securityContext"].get("readOnlyRootFilesystem", False) is JOBS[name].restricted
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_trainer_that_cannot_write_in_its_root_has_the_seeds_files_there(name: str) -> None:
+    """Each mounted by its subPath, and made first: one that is not there would become a directory."""
+    for job in jobs(name):
+        pod = job["spec"]["template"]["spec"]
+        trains = container(job)["name"] == "trainer"
+        mounts = [each for each in container(job)["volumeMounts"] if each["name"] == "root-files"]
+        expected = ["/trainer_id", "/trainer_count", "/train.list", "/test.list"]
+        assert [each["mountPath"] for each in mounts] == (expected if JOBS[name].restricted and trains else [])
+        assert all(f"/{each['subPath']}" == each["mountPath"] for each in mounts)
+        assert [each["name"] for each in pod.get("initContainers", ())] == ["root-files"] * bool(mounts)
+        for first in pod.get("initContainers", ()):
+            assert [rule for rule, kept in restricted({**pod, "containers": [first]}) if not kept] == []
+            assert first["resources"]["requests"] == container(job)["resources"]["requests"]
+
+
+def test_what_makes_the_seeds_files_keeps_what_is_in_them(tmp_path: Path) -> None:
+    (tmp_path / "trainer_id").write_text("1\n")
+    program = MAKE_ROOT_FILES.replace("/root-files/", f"{tmp_path}/")
+    subprocess.run([sys.executable, "-I", "-S", "-c", program], check=True)
+    assert {each.name for each in tmp_path.iterdir()} == {"test.list", "train.list", "trainer_count", "trainer_id"}
+    assert (tmp_path / "trainer_id").read_text() == "1\n"
 
 
 @pytest.mark.parametrize("name", NAMES)

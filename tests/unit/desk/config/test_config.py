@@ -124,6 +124,10 @@ def test_what_a_datacenter_is_to_lend_is_missed_in_a_manifest_alone(
         (("  username: me@example.com", "  volume: {claim: a}"), "needs `username:`"),
         (("datacenters:\n", "datacenters: 3\nother:\n"), "expected a list `datacenters:`"),
         (("5ecret-0f-mine", "2026-99-99"), "put it in quotes"),
+        (
+            ("current-d", "- {name: datacenter1, context: kind}\ncurrent-d"),
+            "the name 'datacenter1': rename one of them",
+        ),
     ],
 )
 def test_what_is_wrong_is_told_without_the_secret(changed: tuple[str, str], sentence: str) -> None:

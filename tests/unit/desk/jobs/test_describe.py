@@ -141,6 +141,33 @@ def test_a_pod_says_what_holds_it_up_or_how_it_ended(state: Json, why: str, stuc
     assert (pod.why, pod.stuck, pod.code, pod.title) == (why, stuck, code, "trainer-1")
 
 
+@pytest.mark.parametrize(
+    ("first", "why", "stuck", "code"),
+    [
+        ({"waiting": {"reason": "ImagePullBackOff"}}, "its image cannot be pulled (ImagePullBackOff)", True, None),
+        ({"terminated": {"exitCode": 1, "reason": "Error"}}, "ended with 1", False, 1),
+        ({"terminated": {"exitCode": 0}}, "PodInitializing", False, None),
+        ({"running": {}}, "PodInitializing", False, None),
+        ({"waiting": {"reason": "PodInitializing"}}, "PodInitializing", False, None),
+    ],
+)
+def test_a_pod_whose_first_container_gets_no_further_says_so(
+    first: Json, why: str, stuck: bool, code: int | None
+) -> None:
+    pod = a_pod({"waiting": {"reason": "PodInitializing"}}, phase="Pending")
+    pod["status"]["initContainerStatuses"] = [{"state": first}]
+    found = job_state.kube_pod(pod)
+    assert (found.why, found.stuck, found.code, found.begun) == (why, stuck, code, False)
+
+
+def test_what_runs_beside_a_container_that_has_begun_says_nothing_of_it() -> None:
+    """As a proxy of a mesh, which is ended after it."""
+    pod = a_pod({"terminated": {"exitCode": 0}}, phase="Succeeded")
+    pod["status"]["initContainerStatuses"] = [{"state": {"terminated": {"exitCode": 143}}}]
+    found = job_state.kube_pod(pod)
+    assert (found.why, found.code, found.begun) == ("ended with 0", 0, True)
+
+
 def a_warning(job: str, when: str, message: str = "no", *, field: str = "lastTimestamp") -> Json:
     return {"involvedObject": {"kind": "Job", "name": job}, field: when, "reason": "FailedCreate", "message": message}
 
@@ -286,11 +313,17 @@ def test_a_refusal_names_the_remedy(status: int, message: str, who: str, sentenc
     assert (refused.status, refused.message) == (status, sentence[-600:] if status == 500 else message)
 
 
+NO_CONTEXT = "it has no current context: `kubectl config use-context NAME` sets one"
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("Invalid kube-config file. Expected key current-context in /c", "Expected key current-context"),
-        ("Expected object with name me@a.b/c in x/contexts list", "Expected object with name me@a.b/c"),
+        ("Invalid kube-config file. Expected key current-context in /c", NO_CONTEXT),
+        ("Invalid kube-config file. Expected object with name  in /a b/contexts list", NO_CONTEXT),
+        ("Expected object with name me@a.b/c in x/contexts list", "it has no context me@a.b/c"),
+        ("Expected object with name c in x/clusters list", "it has no cluster c"),
+        ("Invalid kube-config file. Expected key cluster in /c", "Expected key cluster"),
         ("'5ecret' is no token", "it is incomplete"),
     ],
 )
