@@ -6,12 +6,15 @@ No I/O here.
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any, NoReturn
 
 VERBS = {
     "commands": "list all command names",
+    "completion": "Print a script that completes what is typed.",
     "delete": "Delete the specify resource.",
     "describe": "Show everything about a job: ranks, reasons, events.",
     "doctor": "Check everything that a job needs, with a remedy for each problem.",
@@ -36,7 +39,8 @@ PFS_VERBS = {
     "rm": "rm files on PaddlePaddle Cloud",
 }
 NAMES = (*VERBS, *PFS_VERBS)
-VALUED = ("config", "datacenter", "namespace")
+PROGRAM = "paddlectl"
+_PLUGIN = "kubectl-paddle"
 
 
 class WrongUsage(Exception):
@@ -46,9 +50,13 @@ class WrongUsage(Exception):
 class Parser(argparse.ArgumentParser):
     """A parser that raises instead of ending the process, and takes no flag but those that are spelled out."""
 
+    def __init__(self, *, hint: str = "", **more: Any) -> None:  # noqa: ANN401  # as argparse's
+        super().__init__(allow_abbrev=False, add_help=False, **more)
+        self._hint = hint
+
     def error(self, message: str) -> NoReturn:
-        """Raise the usage and the mistake."""
-        raise WrongUsage(f"{self.format_usage()}{self.prog}: {message}; `{self.prog} -h` shows more")
+        """Raise the mistake with the line to type."""
+        raise WrongUsage(f"{self.prog}: {plain_words(message)}; {self._hint}")
 
     def parse_args(self, args: Sequence[str], namespace: argparse.Namespace | None = None) -> argparse.Namespace:  # type: ignore[override]  # as it is called here
         """Parse; of unknown words the message repeats only flags: what follows may be a secret."""
@@ -57,6 +65,10 @@ class Parser(argparse.ArgumentParser):
             flags = [word.partition("=")[0] for word in rest if word.startswith("-")]
             self.error(f"unrecognized arguments: {' '.join(flags or rest)}")
         return given
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:  # noqa: ANN401  # as argparse's
+        if action.choices is not None and value not in action.choices:
+            raise argparse.ArgumentError(action, f"{value!r}: expected one of {', '.join(map(str, action.choices))}")
 
     def _get_option_tuples(self, option_string: str) -> list[Any]:
         """Return the one-letter flags in a word such as -fv, -n20 or -ojson, where no flag is spelled so.
@@ -72,6 +84,13 @@ class Parser(argparse.ArgumentParser):
         return switches or rest.isdecimal() or rest in (first.choices or ())
 
 
+def plain_words(message: str) -> str:
+    """Return what argparse says of a mistake, with a flag in one of its spellings."""
+    once = re.sub(r"(?<!\S)(--?[\w-]+)(?:/--?[\w-]+)+", r"\1", message)
+    once = once.replace("the following arguments are required:", "expected")
+    return once.removeprefix("argument ").replace(": expected one argument", ": expected a value after it")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
     """The words before the verb, the verb, and the words after it."""
@@ -83,10 +102,9 @@ class Split:
 
 def split_words(words: Sequence[str]) -> Split:
     """Return the words around the verb, the first word that is neither a flag nor a flag's value."""
-    at = 0
+    at, known = 0, top()._option_string_actions
     while at < len(words) and words[at].startswith("-"):
-        valued = words[at].lstrip("-") in VALUED
-        at += 2 if valued else 1
+        at += 2 if words[at] in known and known[words[at]].nargs is None else 1
     verb = words[at] if at < len(words) else ""
     return Split(before=tuple(words[:at]), verb=verb, after=tuple(words[at + 1 :]))
 
@@ -110,8 +128,16 @@ def for_all(parser: argparse.ArgumentParser) -> None:
         help="which of its datacenters (PADDLE_DATACENTER, current-datacenter)",
     )
     flag(
+        group, "context", metavar="NAME", default=quiet, help="a context of the kubeconfig, in place of a datacenter"
+    )
+    flag(
+        group, "kubeconfig", metavar="FILE", default=quiet, help="a kubeconfig, in place of a datacenter (KUBECONFIG)"
+    )
+    short = () if "-n" in parser._option_string_actions else ("n",)  # that of logs may be a number of lines, too
+    flag(
         group,
         "namespace",
+        *short,
         metavar="NAME",
         default=quiet,
         help="the namespace (the datacenter's, the kubeconfig context's)",
@@ -120,17 +146,42 @@ def for_all(parser: argparse.ArgumentParser) -> None:
     flag(group, "v", "verbose", action="store_true", default=quiet, help="also every request to the API server")
 
 
+def harmless(parser: argparse.ArgumentParser, **letters: str) -> None:
+    """Add flags that hands have learnt elsewhere: they are taken, and have no effect."""
+    for letter, why in letters.items():
+        flag(parser, letter, action="store_true", help=f"no effect: {why}")
+
+
+def of_one_job(parser: argparse.ArgumentParser) -> None:
+    """Add the name of a job; job/NAME, as in kubectl, is the same."""
+    parser.add_argument("job", type=job_name)
+
+
+def of_jobs(parser: argparse.ArgumentParser) -> None:
+    """Add the names of one job or several."""
+    parser.add_argument("job", nargs="+", type=job_name, help="one or several")
+
+
+def job_name(text: str) -> str:
+    """Return the name in job/NAME."""
+    return re.sub(r"^jobs?/", "", text)
+
+
 def parser_of(
-    verb: str, arguments: Callable[[argparse.ArgumentParser], None], *, summary: str, examples: str
+    verb: str,
+    arguments: Callable[[argparse.ArgumentParser], None],
+    *,
+    summary: str,
+    examples: str,
+    program: str = PROGRAM,
 ) -> Parser:
     """Return the parser of a verb."""
     parser = Parser(
-        prog=f"paddlectl {verb}",
+        prog=f"{program} {verb}",
+        hint=f"`{program} help {verb}` shows how",
         description=summary,
-        epilog=f"examples:\n{examples}" if examples else "",
+        epilog=f"examples:\n{examples.replace(f'{PROGRAM} ', f'{program} ')}" if examples else "",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-        add_help=False,
     )
     parser.add_argument("-h", "-help", "--help", action="help", help="show this page")
     arguments(parser)
@@ -138,23 +189,30 @@ def parser_of(
     return parser
 
 
-def top() -> Parser:
+def top(program: str = PROGRAM) -> Parser:
     """Return the parser of the words before the verb."""
     parser = Parser(
-        prog="paddlectl", add_help=False, allow_abbrev=False, usage="paddlectl <flags> <subcommand> <subcommand args>"
+        prog=program,
+        hint=f"`{program} flags` lists those that may stand before a command",
+        usage=f"{program} <flags> <subcommand> <subcommand args>",
     )
     for_all(parser)
     flag(parser, "version", action="store_true", help="show the version")
     return parser
 
 
-def usage() -> str:
+def called(path: str) -> str:
+    """Return what the program is called in lines to type: by kubectl it is a plugin."""
+    return _PLUGIN.replace("-", " ") if PurePath(path).stem == _PLUGIN else PROGRAM
+
+
+def usage(program: str = PROGRAM) -> str:
     """Return the page that is shown without a verb, as in the seeds."""
     return (
-        "Usage: paddlectl <flags> <subcommand> <subcommand args>\n\n"
+        f"Usage: {program} <flags> <subcommand> <subcommand args>\n\n"
         f"Subcommands:\n{_listed(VERBS)}\n"
         f"Subcommands for PFS:\n{_listed(PFS_VERBS)}\n\n"
-        'Use "paddlectl flags" for a list of top-level flags\n'
+        f'Use "{program} flags" for a list of top-level flags\n'
     )
 
 

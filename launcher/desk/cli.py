@@ -5,6 +5,7 @@ Only that verb is imported, and nothing of Kubernetes before it is needed.
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import io
 import os
@@ -13,11 +14,12 @@ import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from importlib import import_module
+from types import ModuleType
 
 from launcher import __version__
 from launcher.desk import arguments
 from launcher.desk.arguments import WrongUsage
-from launcher.desk.errors import as_flag
+from launcher.desk.errors import error_lines
 from launcher.desk.session import Desk, DeskFlags
 from launcher.desk.terminal import Terminal
 from launcher.job.problem import JobError
@@ -31,14 +33,12 @@ def main(words: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # as stderr is: what a job wrote may be in any script
     try:
-        return _main(sys.argv[1:] if words is None else words)
+        return _main(sys.argv[1:] if words is None else words, arguments.called(sys.argv[0]))
     except WrongUsage as wrong:
         sys.stderr.write(f"{wrong}\n")
         return 2
     except JobError as error:
-        sys.stderr.write(
-            "".join(f"paddlectl: {line}\n" for each in error.spelled(as_flag) for line in each.splitlines())
-        )
+        sys.stderr.write(error_lines(error))
         return error.code
     except KeyboardInterrupt:
         sys.stderr.write("\n")
@@ -52,55 +52,68 @@ def main(words: Sequence[str] | None = None) -> int:
         return 1
 
 
-def _main(words: Sequence[str]) -> int:
+def complete_for_kubectl() -> int:
+    """Answer kubectl, which asks a program of its own what may come after `kubectl paddle`."""
+    code = main(("completion", "words", "--", *sys.argv[1:]))
+    sys.stdout.write(":0\n" if code == 1 else ":4\n")  # its words for: names of files as well, and for: nothing else
+    return 0
+
+
+def _main(words: Sequence[str], program: str) -> int:
     said = arguments.split_words(words)
     if _VERSION.intersection(said.before):
         sys.stdout.write(f"paddlectl {__version__}\n")
         return 0
     if not said.verb or said.verb == "help" or _HELP.intersection(said.before):
-        return _help(said)
-    module = _module(said.verb)
-    parser = arguments.parser_of(said.verb, module.arguments, summary=_summary(said.verb), examples=module.EXAMPLES)
+        return _help(said, program)
+    before = arguments.top(program).parse_args(said.before)
+    _check_verb(said.verb, program, said.before)
+    module, parser = verb_parser(said.verb, program)
     try:
-        given = parser.parse_args(said.after, arguments.top().parse_args(said.before))
+        given = parser.parse_args(said.after, before)
     except SystemExit:  # its help was asked for, and is written
         return 0
-    return int(module.run(given, _desk(given)))
+    try:
+        return int(module.run(given, _desk(given)))
+    except WrongUsage as wrong:
+        parser.error(str(wrong))
 
 
-def _help(said: arguments.Split) -> int:
+def _help(said: arguments.Split, program: str) -> int:
     """Describe all verbs, or the one that is named."""
-    arguments.top().parse_args([word for word in said.before if word not in _HELP])
+    arguments.top(program).parse_args([word for word in said.before if word not in _HELP])
     if not said.after or said.after[0].startswith("-"):
-        sys.stdout.write(arguments.usage())
+        sys.stdout.write(arguments.usage(program))
         return 0
     verb = said.after[0]
     if verb == "help":
-        sys.stdout.write("usage: paddlectl help [command]\n\n" + arguments.VERBS["help"] + "\n")
+        sys.stdout.write(f"usage: {program} help [command]\n\n" + arguments.VERBS["help"] + "\n")
         return 0
-    module = _module(verb)
-    made = arguments.parser_of(verb, module.arguments, summary=_summary(verb), examples=module.EXAMPLES)
-    sys.stdout.write(made.format_help())
+    _check_verb(verb, program)
+    sys.stdout.write(verb_parser(verb, program)[1].format_help())
     return 0
 
 
-def _module(verb: str):  # type: ignore[no-untyped-def]  # noqa: ANN202  # a module of verbs/: EXAMPLES, arguments and run
-    if verb not in arguments.NAMES:
-        near = difflib.get_close_matches(verb, arguments.NAMES, 1)
-        meant = f"did you mean `paddlectl {near[0]}`?" if near else "`paddlectl help` lists the commands"
-        raise WrongUsage(f"paddlectl: there is no command {verb!r}: {meant}")
-    return import_module(f"launcher.desk.verbs.{verb}")
+def _check_verb(verb: str, program: str, before: Sequence[str] = ()) -> None:
+    if verb in arguments.NAMES:
+        return
+    if len(before) > 1 and before[-1] in arguments.NAMES:  # it was taken for the flag's value
+        raise WrongUsage(f"{program}: {before[-2]}: expected a value after it, before the command {before[-1]}")
+    near = difflib.get_close_matches(verb, arguments.NAMES, 1)
+    meant = f"did you mean `{program} {near[0]}`?" if near else f"`{program} help` lists the commands"
+    raise WrongUsage(f"{program}: there is no command {verb!r}: {meant}")
 
 
-def _summary(verb: str) -> str:
-    return {**arguments.VERBS, **arguments.PFS_VERBS}[verb]
+def verb_parser(verb: str, program: str = arguments.PROGRAM) -> tuple[ModuleType, arguments.Parser]:
+    """Return a verb's module, which has EXAMPLES, arguments and run, and its parser."""
+    module = import_module(f"launcher.desk.verbs.{verb}")
+    summary = {**arguments.VERBS, **arguments.PFS_VERBS}[verb]
+    return module, arguments.parser_of(
+        verb, module.arguments, summary=summary, examples=module.EXAMPLES, program=program
+    )
 
 
 def _desk(given: Namespace) -> Desk:
     terminal = Terminal.of(quiet=getattr(given, "q", False), verbose=getattr(given, "v", False))
-    flags = DeskFlags(
-        config=getattr(given, "config", ""),
-        datacenter=getattr(given, "datacenter", ""),
-        namespace=getattr(given, "namespace", ""),
-    )
-    return Desk(flags, terminal=terminal)
+    flags = {each.name: getattr(given, each.name, "") for each in dataclasses.fields(DeskFlags)}
+    return Desk(DeskFlags(**flags), terminal=terminal)

@@ -38,6 +38,11 @@ def as_flag(said: Parameter) -> str:
     return PARAMETER_FLAGS[said.name] + value
 
 
+def error_lines(error: JobError) -> str:
+    """Return the lines that say what is wrong, as typed."""
+    return "".join(f"paddlectl: {line}\n" for each in error.spelled(as_flag) for line in each.splitlines())
+
+
 class Problem(JobError):
     """An error for the user: the thing, its trouble and the remedy; the exit code is 1."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 from launcher.desk.config import config, datacenters
 from launcher.desk.config.datacenters import Datacenter
+from launcher.desk.errors import Unreachable, error_lines
 from launcher.desk.terminal import Terminal
+from launcher.job.problem import JobError
 
 if TYPE_CHECKING:
     from launcher.desk.jobs.api_calls import Api
@@ -24,6 +26,8 @@ class DeskFlags:
     config: str = ""
     datacenter: str = ""
     namespace: str = ""
+    context: str = ""
+    kubeconfig: str = ""
 
 
 class Desk:
@@ -34,7 +38,7 @@ class Desk:
     ) -> None:
         self.flags = flags
         self.terminal = terminal or Terminal()
-        self.environ = environ
+        self.environ = {**environ, "KUBECONFIG": flags.kubeconfig} if flags.kubeconfig else environ
 
     @cached_property
     def datacenter(self) -> Datacenter:
@@ -42,7 +46,12 @@ class Desk:
         named = self.flags.config or self.environ.get("PADDLE_CONFIG", "")
         path = Path(named) if named else config.place(self.environ, Path.home())
         found = config.read_config(path, needed=bool(named), tell=self.terminal.warn)
-        return datacenters.chosen(found, self.flags.datacenter or self.environ.get("PADDLE_DATACENTER", ""))
+        flags, usual = self.flags, self.environ.get("PADDLE_DATACENTER", "")
+        if flags.context or flags.kubeconfig:
+            return datacenters.by_kubeconfig(
+                found, flags.datacenter, context=flags.context, other_file=bool(flags.kubeconfig), usual=usual
+            )
+        return datacenters.chosen(found, flags.datacenter or usual)
 
     @cached_property
     def api(self) -> Api:
@@ -52,3 +61,16 @@ class Desk:
         return api.opened_api(
             self.datacenter, self.flags.namespace, self.environ, self.terminal.detail, self.terminal.note
         )
+
+    def each(self, names: Iterable[str], do: Callable[[str], object]) -> int:
+        """Do something with each name, and return the worst exit code: what fails is told, and the next is done."""
+        several, worst = tuple(dict.fromkeys(names)), 0
+        for name in several:
+            try:
+                do(name)
+            except JobError as error:
+                if len(several) == 1 or isinstance(error, Unreachable):
+                    raise
+                self.terminal.warn(error_lines(error).rstrip("\n"))
+                worst = max(worst, error.code)
+        return worst

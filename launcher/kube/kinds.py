@@ -10,6 +10,8 @@ from urllib.parse import quote
 from launcher.contract import JOB_LABEL, MANAGED_BY, NAME
 
 OURS = f"{MANAGED_BY}={NAME}"
+NAMES_ALONE = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"  # a list of no more
+
 
 PLACES = {
     "Event": ("/api/v1", "events"),
@@ -28,16 +30,16 @@ CLUSTER_WIDE = {
 
 
 def path(kind: str, namespace: str, name: str = "") -> str:
-    """Return the path of all objects of a kind in a namespace, or of one of them."""
+    """Return the path of all objects of a kind in a namespace, in all without one, or of one of them."""
     if kind in CLUSTER_WIDE:
         root, plural = CLUSTER_WIDE[kind]
         top = f"{root}/{plural}"
     else:
         root, plural = PLACES[kind]
-        top = f"{root}/namespaces/{quote(namespace, safe='')}/{plural}"
+        top = f"{root}/namespaces/{quote(namespace, safe='')}/{plural}" if namespace else f"{root}/{plural}"
     return f"{top}/{quote(name, safe='')}" if name else top
 
 
-def of_job(name: str) -> str:
-    """Return the selector of all objects of one job."""
-    return f"{OURS},{JOB_LABEL}={name}"
+def of_job(name: str, more: str = "") -> str:
+    """Return the selector of all objects of one job, or of those with more labels."""
+    return f"{OURS},{JOB_LABEL}={name}" + (f",{more}" if more else "")

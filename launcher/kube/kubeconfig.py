@@ -38,6 +38,8 @@ def by_context(name: str, environ: Mapping[str, str]) -> Credentials:
     """Return a kubeconfig's credentials: of the context of this name, or of its current one; nothing is sent."""
     files = environ.get("KUBECONFIG") or str(_at_home("~/.kube/config"))
     if not any(_at_home(each).is_file() for each in files.split(os.pathsep) if each):
+        if environ.get("KUBECONFIG"):
+            raise Unusable(f"no cluster is configured: -kubeconfig or KUBECONFIG is {files}, which does not exist")
         raise Unusable(f"no cluster is configured: add a datacenter to ~/.paddle/config, or a kubeconfig at {files}")
     configuration = _configuration()
     context = _entered(configuration, name, files)
@@ -74,6 +76,8 @@ def _entered(configuration: Configuration, name: str, files: str):  # type: igno
     logging.getLogger().addHandler(_Kept(failures))  # an exec plugin's failure is only logged, and only there
     try:
         merged = KubeConfigMerger(files).config  # type: ignore[no-untyped-call]  # the package has no annotations here
+        known = [str(each["name"]) for each in merged["contexts"]]
+        _check_context(name or str(merged.safe_get("current-context") or ""), known, files)
         loader = KubeConfigLoader(merged, active_context=name or None, config_base_path=None)  # type: ignore[no-untyped-call]
         loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
         context = loader.current_context
@@ -89,6 +93,12 @@ def _entered(configuration: Configuration, name: str, files: str):  # type: igno
     if failures:
         raise Unusable(f"the program that the kubeconfig {files} runs for a token failed: {failures[0][:300]}")
     return context
+
+
+def _check_context(name: str, known: list[str], files: str) -> None:
+    wanted = f"context {name!r}" if name else "current-context: use -context NAME"
+    if name not in known:
+        raise Unusable(f"the kubeconfig {files} has no {wanted}; it has {', '.join(known) or 'none'}")
 
 
 class _Kept(logging.Handler):

@@ -181,6 +181,21 @@ def test_local_without_a_program_trains_the_stand_in_anywhere(
     assert Path(where.stdout.strip()).is_relative_to(own.parent), where.stderr
 
 
+@pytest.mark.parametrize("version", FOUND)
+def test_kubectls_plugin_comes_with_it(environments: dict[str, Path], tmp_path: Path, version: str) -> None:
+    own = environments[version]
+
+    def said(name: str, *words: str) -> tuple[int, str, str]:
+        done = run(str(own / name), *words, cwd=tmp_path, env=outside())
+        return done.returncode, done.stdout, done.stderr
+
+    assert said("kubectl_complete-paddle", "su") == (0, "submit\nsuspend\n:4\n", "")
+    assert said("kubectl_complete-paddle", "get", "jobs", "-o", "w") == (0, "wide\n:4\n", "")
+    assert "--kubeconfig\n" in said("kubectl_complete-paddle", "--")[1]
+    half = "kubectl paddle kill: unrecognized arguments: -r; `kubectl paddle help kill` shows how\n"
+    assert said("kubectl-paddle", "kill", "-r", "my-job") == (2, "", half)
+
+
 def test_where_paddle_cannot_be_had_the_command_for_the_stand_in_is_told(
     environments: dict[str, Path], tmp_path: Path
 ) -> None:

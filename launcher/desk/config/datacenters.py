@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from launcher.desk.errors import Problem
+from launcher.desk.errors import Mistyped, Problem
 from launcher.job import places
 from launcher.job.description import Job
 from launcher.job.volumes import Volume
@@ -63,6 +63,22 @@ def chosen(config: DeskConfig, name: str) -> Datacenter:
             return each
     known = ", ".join(each.name for each in config.datacenters) or "none"
     raise Problem(f"datacenter {wanted!r} is not in {config.where}: it has {known}")
+
+
+def by_kubeconfig(config: DeskConfig, name: str, *, context: str, other_file: bool, usual: str = "") -> Datacenter:
+    """Return the datacenter that flags about the kubeconfig mean: the one of that context, else the context alone."""
+    if name:
+        named = chosen(config, name)
+        if not named.context or context not in ("", named.context):
+            own = f"context {named.context!r} of the kubeconfig" if named.context else named.endpoint
+            raise Mistyped(
+                f"datacenter {name!r} is {own}, and -context or -kubeconfig says another cluster: use one of them"
+            )
+        return named
+    # A context of the same name in another file may be another cluster.
+    same = [each for each in config.datacenters if each.context == context and context and not other_file]
+    best = [each for each in same if each.name == (usual or config.current)] or same
+    return best[0] if len(best) == 1 else Datacenter(context=context)
 
 
 def datacenter_volumes(datacenter: Datacenter) -> tuple[Volume, ...]:

@@ -83,11 +83,13 @@ def log_line(pod: KubePod, text: bytes) -> LogLine:
 
 def values_text(found: Mapping[str, object], output: str) -> str:
     """Return values as JSON or YAML."""
-    whole = {name: _plain(value) for name, value in found.items()}
+    whole = _plain(found)
     return yaml([whole]) if output == "yaml" else json.dumps(whole, indent=2) + "\n"
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401  # whatever JSON can hold, and dataclasses
     if isinstance(value, (tuple, list)):
         return [_plain(each) for each in value]
+    if isinstance(value, Mapping):
+        return {name: _plain(each) for name, each in value.items()}
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value

@@ -39,6 +39,7 @@ class KubeJob:
 
     gang: str
     name: str
+    namespace: str = ""
     created: str
     started: str
     ended: str
@@ -59,6 +60,11 @@ class KubeJob:
     limits: Object = field(default_factory=dict)
     passes: str = ""
     registries: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """The namespace, and the job in it that it belongs to."""
+        return self.namespace, self.gang
 
     @property
     def leads(self) -> bool:
@@ -131,6 +137,7 @@ def kube_job(found: Object) -> KubeJob:
     return KubeJob(
         gang=text_at(mapping(metadata, "labels"), JOB_LABEL) or text_at(metadata, "name"),
         name=text_at(metadata, "name"),
+        namespace=text_at(metadata, "namespace"),
         created=text_at(metadata, "creationTimestamp"),
         started=text_at(status, "startTime"),
         ended=text_at(status, "completionTime") or text_at(end, "lastTransitionTime"),

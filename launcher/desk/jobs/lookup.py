@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from launcher.contract import JOB_LABEL
 from launcher.desk.errors import Mistyped, Problem
 from launcher.desk.jobs import job_state
 from launcher.desk.jobs.job_state import KubeJob, KubePod
 from launcher.kube import kinds
-from launcher.kube.objects import Object, text_at
+from launcher.kube.objects import Object, mapping, text_at
 
 if TYPE_CHECKING:
     from launcher.desk.jobs.api_calls import Api
@@ -45,6 +46,11 @@ class JobGang:
     def name(self) -> str:
         """The job's name."""
         return self.lead.gang
+
+    @property
+    def namespace(self) -> str:
+        """Where it is."""
+        return self.lead.namespace
 
     @property
     def state(self) -> str:
@@ -95,9 +101,9 @@ def found(api: Api, name: str) -> JobGang:
     return gang
 
 
-def gang_pods(api: Api, name: str) -> tuple[KubePod, ...]:
-    """Return a job's pods, in order."""
-    return job_state.in_order(map(job_state.kube_pod, api.listed("Pod", kinds.of_job(name))))
+def gang_pods(api: Api, name: str, selector: str = "") -> tuple[KubePod, ...]:
+    """Return a job's pods, in order; of them those with these labels."""
+    return job_state.in_order(map(job_state.kube_pod, api.listed("Pod", kinds.of_job(name, selector))))
 
 
 def gangs(api: Api) -> tuple[JobGang, ...]:
@@ -108,11 +114,26 @@ def gangs(api: Api) -> tuple[JobGang, ...]:
 def gangs_of(jobs: Iterable[KubeJob]) -> tuple[JobGang, ...]:
     """Return the gangs that these Jobs are, in the order of those that lead them."""
     found = tuple(jobs)
-    led: dict[str, tuple[KubeJob, ...]] = {}
+    led: dict[tuple[str, str], tuple[KubeJob, ...]] = {}
     for each in found:
         if not each.leads:
-            led[each.gang] = (*led.get(each.gang, ()), each)
-    return tuple(JobGang(jobs=(each, *led.get(each.gang, ()))) for each in found if each.leads)
+            led[each.place] = (*led.get(each.place, ()), each)
+    return tuple(JobGang(jobs=(each, *led.get(each.place, ()))) for each in found if each.leads)
+
+
+def picked(api: Api, found: Sequence[JobGang], selector: str) -> tuple[JobGang, ...]:
+    """Return the gangs of which a Job has these labels, whole: what they are, the other Job may know."""
+    if not selector:
+        return tuple(found)
+    there = api.listed("Job", f"{kinds.OURS},{selector}", accept=kinds.NAMES_ALONE)
+    names = {(text_at(each.get("metadata"), "namespace"), text_at(each.get("metadata"), "name")) for each in there}
+    return tuple(gang for gang in found if any((each.namespace, each.name) in names for each in gang.jobs))
+
+
+def gang_names(api: Api) -> tuple[str, ...]:
+    """Return the names of all jobs."""
+    found = (each.get("metadata") for each in api.listed("Job", kinds.OURS, accept=kinds.NAMES_ALONE))
+    return tuple(dict.fromkeys(text_at(mapping(each, "labels"), JOB_LABEL) for each in found))
 
 
 def gang_events(api: Api, gang: JobGang, pods: tuple[KubePod, ...]) -> Iterator[Object]:

@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from launcher import contract
 from launcher.contract import MANAGED_BY, REGISTRY_LABEL, SERVER_ANNOTATION, USERNAME_ANNOTATION
-from launcher.desk.errors import Problem, Refused
+from launcher.desk.errors import Mistyped, Problem, Refused
 from launcher.kube import kinds
 
 if TYPE_CHECKING:
     from launcher.desk.jobs.api_calls import Api
 
 _Json = dict[str, Any]
-
-NAMES_ALONE = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 SERVER = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9._]*[A-Za-z0-9])?(:[0-9]{1,5})?(/[-A-Za-z0-9._/]*)?")
@@ -37,11 +35,11 @@ class Registry:
 def check_registry(registry: Registry) -> None:
     """Say what a registry cannot be called."""
     if not _NAME.fullmatch(registry.name):
-        raise Problem(f"-name {registry.name!r}: expected lower-case letters, digits and -, 63 at most")
+        raise Mistyped(f"-name {registry.name!r}: expected lower-case letters, digits and -, 63 at most")
     if not SERVER.fullmatch(registry.server.removeprefix("https://")):
-        raise Problem(f"-server {registry.server!r}: expected a host, such as registry.example.com:5000")
+        raise Mistyped(f"-server {registry.server!r}: expected a host, such as registry.example.com:5000")
     if not registry.username or ":" in registry.username or not registry.username.isprintable():
-        raise Problem(f"-username {registry.username!r}: expected the user's name at the registry, without a colon")
+        raise Mistyped(f"-username {registry.username!r}: expected the user's name at the registry, without a colon")
 
 
 def _manifest(registry: Registry, password: str) -> _Json:
@@ -81,7 +79,7 @@ def saved(api: Api, registry: Registry, password: str) -> str:
 
 def registries_listed(api: Api) -> Iterator[Registry]:
     """Yield the registries, by names and annotations: the secret parts are not requested."""
-    for each in api.listed("Secret", f"{kinds.OURS},{REGISTRY_LABEL}", accept=NAMES_ALONE):
+    for each in api.listed("Secret", f"{kinds.OURS},{REGISTRY_LABEL}", accept=kinds.NAMES_ALONE):
         notes = each["metadata"].get("annotations") or {}
         yield Registry(
             name=each["metadata"]["name"],
@@ -97,4 +95,6 @@ def registry_removed(api: Api, name: str) -> str:
         api.delete("Secret", name)
         return f"registry {name} is deleted"
     there = f"there is {', '.join(names)}" if names else "there are none"
-    raise Problem(f"delete registry: {f'{name} does not exist' if name else 'expected the name of one'}: {there}")
+    if not name:
+        raise Mistyped(f"delete registry: expected the name of one: {there}")
+    raise Problem(f"delete registry: {name} does not exist: {there}")

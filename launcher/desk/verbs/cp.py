@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from launcher.desk.arguments import WrongUsage
+from launcher.desk.arguments import WrongUsage, harmless
 from launcher.desk.files import paths
 from launcher.desk.session import Desk
 
@@ -21,6 +21,7 @@ def arguments(parser: ArgumentParser) -> None:
     """Add from where to where."""
     parser.add_argument("src", help="with / at the end: its content; on this machine: below the current directory")
     parser.add_argument("dest", help="one of src and dest begins with /pfs/")
+    harmless(parser, r="directories are copied whole", f="files are replaced", p="times and owners are not copied")
 
 
 def run(given: Namespace, desk: Desk) -> int:
@@ -30,9 +31,7 @@ def run(given: Namespace, desk: Desk) -> int:
 
     up = paths.is_remote(given.dest)
     if up == paths.is_remote(given.src):
-        raise WrongUsage(
-            "paddlectl cp: expected one of src and dest to begin with /pfs/, and the other to be on this machine"
-        )
+        raise WrongUsage("expected one of src and dest to begin with /pfs/, and the other to be on this machine")
     if up:
         here = Path.cwd()
         source = paths.local_source(given.src, str(here))

@@ -1,9 +1,10 @@
-"""`paddlectl delete`: removes a job, or a registry."""
+"""`paddlectl delete`: removes jobs, or registries."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
+from launcher.desk.arguments import job_name
 from launcher.desk.errors import Mistyped
 from launcher.desk.jobs import control, registries
 from launcher.desk.session import Desk
@@ -11,21 +12,22 @@ from launcher.desk.session import Desk
 EXAMPLES = """\
   paddlectl delete registry                lists the registries
   paddlectl delete registry my-registry
-  paddlectl delete job my-job              as `paddlectl kill -rm my-job`"""
+  paddlectl delete jobs my-job other-job   as `paddlectl kill -rm my-job other-job`"""
+_SPELLED = {"jobs": "job", "registries": "registry"}
 
 
 def arguments(parser: ArgumentParser) -> None:
     """Add what is removed."""
-    parser.add_argument("what", choices=("registry", "job"))
-    parser.add_argument("name", nargs="?", default="")
+    parser.add_argument("what", type=lambda text: _SPELLED.get(text, text), choices=("registry", "job"))
+    parser.add_argument("name", nargs="*", type=job_name, help="one or several")
 
 
 def run(given: Namespace, desk: Desk) -> int:
-    """Delete the specified resource."""
+    """Delete the specified resources."""
     if given.what == "registry":
-        desk.terminal.note(registries.registry_removed(desk.api, given.name))
-        return 0
+        return desk.each(
+            given.name or [""], lambda name: desk.terminal.note(registries.registry_removed(desk.api, name))
+        )
     if not given.name:
         raise Mistyped("delete job: expected the job's name; `paddlectl get jobs` lists the jobs")
-    desk.terminal.note(control.kill(given.name, desk, remove=True))
-    return 0
+    return desk.each(given.name, lambda name: desk.terminal.note(control.kill(name, desk, remove=True)))

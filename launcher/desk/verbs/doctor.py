@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from launcher.contract import JOB_LABEL
-from launcher.desk.arguments import flag
+from launcher.desk.arguments import flag, job_name
 from launcher.desk.config import datacenters
 from launcher.desk.config.datacenters import Datacenter
 from launcher.desk.doctor import checks
@@ -32,7 +32,7 @@ EXAMPLES = """\
 
 def arguments(parser: ArgumentParser) -> None:
     """Add whose shards to look at."""
-    parser.add_argument("job", nargs="?", default="")
+    parser.add_argument("job", nargs="?", default="", type=job_name)
     flag(parser, "o", "output", choices=("json", "yaml"), default="", help="as values")
 
 

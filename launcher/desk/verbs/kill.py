@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from launcher.desk.arguments import flag
+from launcher.desk.arguments import flag, of_jobs
 from launcher.desk.jobs import control
 from launcher.desk.session import Desk
 
@@ -14,12 +14,11 @@ EXAMPLES = """\
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Add which job, and whether it is removed."""
-    parser.add_argument("job")
+    """Add which jobs, and whether they are removed."""
+    of_jobs(parser)
     flag(parser, "rm", action="store_true", help="remove the job from history")
 
 
 def run(given: Namespace, desk: Desk) -> int:
     """Stop the job."""
-    desk.terminal.note(control.kill(given.job, desk, remove=given.rm))
-    return 0
+    return desk.each(given.job, lambda name: desk.terminal.note(control.kill(name, desk, remove=given.rm)))

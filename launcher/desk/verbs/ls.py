@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from argparse import ArgumentParser, Namespace
 
-from launcher.desk.arguments import flag
+from launcher.desk.arguments import flag, harmless
 from launcher.desk.files import paths
 from launcher.desk.session import Desk
 from launcher.text import shown
@@ -20,6 +20,7 @@ def arguments(parser: ArgumentParser) -> None:
     """Add what is listed, and how."""
     parser.add_argument("path", nargs="*", default=[])
     flag(parser, "l", action="store_true", help="also kind, size in bytes and time")
+    harmless(parser, a="names that begin with a dot are always listed")
 
 
 def run(given: Namespace, desk: Desk) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
+from launcher.desk.arguments import harmless
 from launcher.desk.files import paths
 from launcher.desk.session import Desk
 
@@ -13,6 +14,7 @@ EXAMPLES = "  paddlectl mkdir /pfs/datacenter1/home/me/data/train      and the m
 def arguments(parser: ArgumentParser) -> None:
     """Add what is made."""
     parser.add_argument("path", nargs="+")
+    harmless(parser, p="missing directories above are always made")
 
 
 def run(given: Namespace, desk: Desk) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from launcher.desk.arguments import flag
+from launcher.desk.arguments import flag, of_one_job
 from launcher.desk.jobs import lookup, saved_output
 from launcher.desk.session import Desk
 
@@ -14,7 +14,7 @@ EXAMPLES = "  paddlectl report my-job                  my-job.html\n  paddlectl 
 
 def arguments(parser: ArgumentParser) -> None:
     """Add which job, and where the page goes."""
-    parser.add_argument("job")
+    of_one_job(parser)
     flag(parser, "o", "output", default="", metavar="FILE", help="the page (JOB.html)")
 
 

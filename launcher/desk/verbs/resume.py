@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
+from launcher.desk.arguments import of_jobs
 from launcher.desk.jobs import control
 from launcher.desk.session import Desk
 
@@ -12,11 +13,10 @@ EXAMPLES = """\
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Add which job."""
-    parser.add_argument("job")
+    """Add which jobs."""
+    of_jobs(parser)
 
 
 def run(given: Namespace, desk: Desk) -> int:
     """Let the job go on."""
-    desk.terminal.note(control.resume(given.job, desk))
-    return 0
+    return desk.each(given.job, lambda name: desk.terminal.note(control.resume(name, desk)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from launcher.desk.arguments import flag
+from launcher.desk.arguments import flag, harmless
 from launcher.desk.errors import Problem
 from launcher.desk.files import paths
 from launcher.desk.session import Desk
@@ -18,6 +18,7 @@ def arguments(parser: ArgumentParser) -> None:
     """Add what is removed."""
     parser.add_argument("path", nargs="+")
     flag(parser, "r", "recursive", action="store_true", help="directories with everything in them")
+    harmless(parser, f="nobody is asked")
 
 
 def run(given: Namespace, desk: Desk) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from launcher.desk.arguments import flag, seconds
+from launcher.desk.arguments import flag, of_one_job, seconds
 from launcher.desk.jobs.wait import UNTIL, wait
 from launcher.desk.session import Desk
 
@@ -15,9 +15,14 @@ EXAMPLES = """\
 
 def arguments(parser: ArgumentParser) -> None:
     """Add for what, and for how long."""
-    parser.add_argument("job")
-    flag(parser, "for", choices=UNTIL, default="complete", help="the state to wait for (complete)")
+    of_one_job(parser)
+    flag(parser, "for", type=_state, choices=UNTIL, default="complete", help="the state to wait for (complete)")
     flag(parser, "timeout", type=seconds, default=None, metavar="TIME", help="90s, 10m, 2h (no limit)")
+
+
+def _state(text: str) -> str:
+    """Return the state in kubectl's condition=Complete."""
+    return text.removeprefix("condition=").lower()
 
 
 def run(given: Namespace, desk: Desk) -> int:

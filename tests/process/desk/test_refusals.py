@@ -92,7 +92,7 @@ def test_a_registry_is_made_used_listed_and_deleted(plane: ControlPlane, me: Use
     (spec, _) = (each["spec"]["template"]["spec"] for each in plane.items(me.namespace, "Job"))
     assert spec["imagePullSecrets"] == [{"name": "mine"}]
     which = me("delete", "registry")
-    assert (which.code, "there is mine" in which.err) == (1, True)
+    assert (which.code, "there is mine" in which.err) == (2, True)
     assert me("delete", "registry", "mine").code == 0
     assert plane.items(me.namespace, "Secret") == []
     said = "".join(each.out + each.err for each in (first, renewed, listed, which))
