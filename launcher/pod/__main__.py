@@ -51,8 +51,8 @@ def live(settings: Settings, inbox: Inbox, story: Console) -> Outcome:
     """Live one pod's life and return how it ended."""
     workdir.enter(settings.workdir)
     if settings.plain_init:
-        command = settings.command + settings.flags.words
-        return story.of_init(init.run(command, inbox, story.tell, grace=settings.timing.grace))
+        words = settings.command + settings.flags.words
+        return story.of_init(init.run(words, inbox, story.tell, grace=settings.timing.grace))
 
     from launcher.pod.gang.membership import Membership
     from launcher.pod.programs import v1_check  # from here on it is a job: a plain init pays for none of this
@@ -77,7 +77,7 @@ def generation(settings: Settings, inbox: Inbox, story: Console, gang: Membershi
     """Take part in one start of the gang; return how it ended, or None where it begins anew."""
     from launcher.pod.data.stage import stage
     from launcher.pod.programs import launch
-    from launcher.pod.programs.runtimes import plan_for
+    from launcher.pod.programs.runtimes import devices, plan_for
 
     with story.phase("joining"):
         roster = gang.meet()
@@ -89,7 +89,7 @@ def generation(settings: Settings, inbox: Inbox, story: Console, gang: Membershi
         begun = gang.assemble()
     if begun is None:
         return None
-    plan = plan_for(settings, roster, gang.resume(begun), begun.number)
+    plan = plan_for(settings, roster, gang.resume(begun), begun.number, devices=devices.attached())
     story.starting(settings, roster, plan)
     with story.phase("training"):
         return gang.settle(launch.run(plan, settings, inbox, story, gang, begun.heading))

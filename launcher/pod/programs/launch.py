@@ -159,10 +159,9 @@ class Programs:
     def _begin(self, child: Child) -> Start:
         program = self.outputs[child.name].program
         serves = program.role is Role.PSERVER
-        if serves:
-            check_free(self.gang.address, self.plan.ports)
+        check_free(self.gang.address, program)
         more = {} if serves else {**self.stall.environment, **self.gang.environment}
-        env = {**os.environ, **more, **program.env, **self.guardian.environment}
+        env = {**program.defaults, **os.environ, **more, **program.env, **self.guardian.environment}
         output = self.outputs[child.name].pump.write_end
         return Start(program.argv, env, output, self.guardian.watch, self.inbox.nudge)
 
@@ -171,7 +170,7 @@ class Programs:
         del self.starting[child.name]
         pump.start()
         if program.role is Role.PSERVER:
-            self.knocker = Knocker(self.gang.address, self.plan.ports, self.inbox.nudge)
+            self.knocker = Knocker(self.gang.address, program.ports, self.inbox.nudge)
         self.story.started(program.name, pid, pump)
         self.story.tell("child_started", child=program.name, pid=pid, argv=masked(program.argv))
 

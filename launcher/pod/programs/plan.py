@@ -6,7 +6,7 @@ No I/O here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from launcher.pod.peers.roster import Roster
 from launcher.pod.settings.nouns import Role
@@ -14,13 +14,18 @@ from launcher.pod.settings.nouns import Role
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """One process to run: who it is, its argv, what is added to its environment, its log's file name."""
+    """One process to run: who it is, its argv, its environment, its log's file name, the ports that it opens.
+
+    `env` is set in any case, `defaults` where the pod has no such variable.
+    """
 
     role: Role
     rank: int
     argv: tuple[str, ...]
     env: Mapping[str, str]
     log: str
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    ports: tuple[int, ...] = ()
 
     @property
     def name(self) -> str:
@@ -30,10 +35,9 @@ class Program:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The programs of this pod, in the order in which they start, and the ports that its pserver opens."""
+    """The programs of this pod, in the order in which they start."""
 
     programs: tuple[Program, ...]
-    ports: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,16 +48,14 @@ class Resume:
     directory: str
 
 
-def plan(roster: Roster, *, pserver: Program | None, trainer: Program, ports: tuple[int, ...] = ()) -> Plan:
+def plan(roster: Roster, *, pserver: Program | None, trainer: Program) -> Plan:
     """Return the programs that this pod's role asks for; a pserver starts before its trainer."""
     wanted = {
         Role.NODE: (pserver, trainer),
         Role.PSERVER: (pserver,),
         Role.TRAINER: (trainer,),
     }[roster.role]
-    programs = tuple(program for program in wanted if program)
-    serves = any(program.role is Role.PSERVER for program in programs)
-    return Plan(programs=programs, ports=ports if serves else ())
+    return Plan(programs=tuple(program for program in wanted if program))
 
 
 def identity(roster: Roster) -> dict[str, str]:

@@ -77,8 +77,8 @@ def _roles(settings: Settings, given: AbstractSet[str]) -> Cases:
     role = f"LAUNCHER_ROLE={settings.role}"
     return (
         (
-            settings.separated and settings.runtime is Runtime.ENV,
-            f"{role} with LAUNCHER_RUNTIME=env, which has no pservers: expected LAUNCHER_ROLE=node",
+            settings.separated and not settings.runtime.has_pservers,
+            f"{role} with LAUNCHER_RUNTIME={settings.runtime}, which has no pservers: expected LAUNCHER_ROLE=node",
         ),
         (
             settings.separated and peers.source is PeersFrom.SELF,
@@ -141,7 +141,8 @@ def _paths(settings: Settings) -> Cases:
 
 def _ports(settings: Settings) -> Cases:
     taken = settings.ports.taken(settings.runtime)
-    said = f"CONF_PADDLE_PORT={taken[0]} takes the ports {taken[0]} to {taken[-1]}"
+    name = "CONF_PADDLE_PORT" if settings.runtime.has_pservers else "LAUNCHER_PORTS"
+    said = f"{name}={taken[0]} takes the ports {taken[0]} to {taken[-1]}"
     return (
         (taken[-1] > 65535, f"{said}: expected the last to be at most 65535"),
         (

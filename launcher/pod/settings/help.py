@@ -18,7 +18,8 @@ Flags before `--` go to the trainer unchanged. Everything else is set by environ
   JOB_NAME, JOB_PATH           the job's name, and the path where the shared volume is mounted
   CONF_PADDLE_GRADIENT_NUM     how many pods to wait for
   TRAIN_CONFIG_DIR             the directory of the job's files: below JOB_PATH/JOB_NAME, or an absolute path
-  LAUNCHER_RUNTIME             v1, fleet or env (v1 without a command, fleet with one)
+  LAUNCHER_RUNTIME             v1, fleet, env, torch, jax, paddle, tensorflow, lightgbm (v1 without a
+                               command, fleet with one)
   LAUNCHER_PEERS               kubernetes, dns:NAME, static:ADDRESS,ADDRESS or self
 
 All variables and their defaults are in docs/contracts.md.
@@ -26,7 +27,7 @@ All variables and their defaults are in docs/contracts.md.
 examples:
   start_paddle --config=./trainer_config.py --num_passes=10     Paddle's v1 command line, in a Job
   LAUNCHER_RUNTIME=fleet start_paddle -- python train.py        Paddle 2.x parameter servers
-  LAUNCHER_RUNTIME=env start_paddle -- python train.py          RANK, WORLD_SIZE, MASTER_ADDR: torch and others
+  LAUNCHER_RUNTIME=torch start_paddle -- python train.py        no pservers: torch, JAX, Paddle collective, ...
   LAUNCHER_PEERS=self start_paddle -- python train.py           a plain init around one command
 """
 

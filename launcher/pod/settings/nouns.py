@@ -19,11 +19,21 @@ LAP = 2 / 9  # of LAUNCHER_PEER_TIMEOUT, a third of the lease: in it each member
 
 
 class Runtime(StrEnum):
-    """What is launched: Paddle's v1 command line, Paddle 2.x's fleet, or any command by its environment."""
+    """What is launched: Paddle's v1 command line, Paddle 2.x's fleet, or any command by what its framework reads."""
 
     V1 = "v1"
     FLEET = "fleet"
     ENV = "env"
+    TORCH = "torch"
+    JAX = "jax"
+    PADDLE = "paddle"
+    TENSORFLOW = "tensorflow"
+    LIGHTGBM = "lightgbm"
+
+    @property
+    def has_pservers(self) -> bool:
+        """Whether some of the programs are parameter servers."""
+        return self in (Runtime.V1, Runtime.FLEET)
 
 
 class Role(StrEnum):
@@ -54,12 +64,13 @@ class Peers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
-    """The v1 pserver's network flags; its first port serves the other runtimes too."""
+    """The v1 pserver's network flags, of which fleet has the first port, too; and where the other runtimes meet."""
 
-    nic: str
+    nic: str  # nothing where nobody said
     first: int
     dense: int
     sparse: int
+    meeting: int
 
     @property
     def last(self) -> int:
@@ -71,12 +82,20 @@ class Ports:
 
         Six in turn: one after 7164 to 7169 comes the launcher's own port.
         """
-        return self.first + (max(number, 1) - 1) % TURNS
+        return self.first + _turn(number)
+
+    def met_in(self, number: int) -> int:
+        """Return the port at which programs without pservers meet in a generation: in turn, too."""
+        return self.meeting + _turn(number)
 
     def taken(self, runtime: Runtime) -> range:
-        """Return every port that is taken at some time: all of v1's at once, fleet's in turn, the one of env."""
-        count = {Runtime.V1: self.dense + self.sparse, Runtime.FLEET: TURNS, Runtime.ENV: 1}[runtime]
-        return range(self.first, self.first + count)
+        """Return every port that is taken at some time: all of v1's at once, the others' in turn."""
+        first = self.first if runtime.has_pservers else self.meeting
+        return range(first, first + (self.dense + self.sparse if runtime is Runtime.V1 else TURNS))
+
+
+def _turn(generation: int) -> int:
+    return (max(generation, 1) - 1) % TURNS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

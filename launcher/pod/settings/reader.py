@@ -105,9 +105,9 @@ class Reader:
             return ""
         return given
 
-    def word(self, name: str, *, default: str = "") -> str:
+    def word(self, name: str, *, shown: str | None = None) -> str:
         """Return a value of printable characters without blanks."""
-        given = self.text(name, default=default)
+        given = self.text(name, shown=shown)
         if given and (not given.isprintable() or " " in given):
             self.problem(name, given, "printable characters without blanks")
             return ""

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from launcher.contract import OUTPUT, PSERVER_PORT, RECORD, STATUS_PORT
+from launcher.contract import MEETING_PORT, OUTPUT, PSERVER_PORT, RECORD, STATUS_PORT
 from launcher.pod.outcome import SettingsError
 from launcher.pod.settings import arguments as command_line
 from launcher.pod.settings.conflicts import contradictions
@@ -106,7 +106,11 @@ def _runtime(reader: Reader, command: tuple[str, ...]) -> Runtime:
     # find no pservers in its environment and train silently alone.
     runtime = reader.choice("LAUNCHER_RUNTIME", Runtime, default=Runtime.FLEET if command else Runtime.V1, shown="v1")
     if runtime is Runtime.V1 and command:
-        reader.problem("LAUNCHER_RUNTIME", runtime, "fleet or env, since a command is given")
+        reader.problem(
+            "LAUNCHER_RUNTIME",
+            runtime,
+            " or ".join(each for each in Runtime if each is not Runtime.V1) + ", since a command is given",
+        )
     if runtime is not Runtime.V1 and not command:
         reader.problem("LAUNCHER_RUNTIME", runtime, "a command after `--`, or in LAUNCHER_ENTRY")
     return runtime
@@ -134,10 +138,11 @@ def _peers(reader: Reader) -> Peers:
 
 def _ports(reader: Reader) -> Ports:
     return Ports(
-        nic=reader.word("CONF_PADDLE_NIC", default="eth0"),
+        nic=reader.word("CONF_PADDLE_NIC", shown="eth0 for v1"),
         first=reader.whole("CONF_PADDLE_PORT", default=PSERVER_PORT, low=1, high=65535),
         dense=reader.whole("CONF_PADDLE_PORTS_NUM", default=1, low=1, high=1000),
         sparse=reader.whole("CONF_PADDLE_PORTS_NUM_SPARSE", default=1, low=0, high=1000),
+        meeting=reader.whole("LAUNCHER_PORTS", default=MEETING_PORT, low=1, high=65535),
     )
 
 

@@ -203,7 +203,7 @@ def test_a_bug_is_told_with_where_it_happened(job: Job) -> None:
     """Nothing is known to do this from outside, so a module of the launcher's is broken on its way."""
     broken = job.top / "broken" / "sitecustomize.py"
     broken.parent.mkdir()
-    broken.write_text("import launcher.pod.programs.runtimes as r\nr.plan_for = lambda *_: 1 / 0\n")
+    broken.write_text("import launcher.pod.programs.runtimes as r\nr.plan_for = lambda *_, **__: 1 / 0\n")
     life = job.start("pass", PYTHONPATH=str(broken.parent))
     assert life.end() == 70
     assert "a bug in the launcher: ZeroDivisionError" in life.err()

@@ -23,8 +23,13 @@ def plan(settings: Settings, roster: Roster, resume: Resume | None, generation: 
     }
     argv = settings.command + settings.flags.words
     pserver = Program(
-        role=Role.PSERVER, rank=roster.rank, argv=argv, env=shared | {"TRAINING_ROLE": "PSERVER"}, log=SERVER_LOG
+        role=Role.PSERVER,
+        rank=roster.rank,
+        argv=argv,
+        env=shared | {"TRAINING_ROLE": "PSERVER"},
+        log=SERVER_LOG,
+        ports=(port,),
     )
     mine = {"TRAINING_ROLE": "TRAINER", "PADDLE_TRAINER_ID": str(roster.rank)} | plans.resuming(resume)
     trainer = Program(role=Role.TRAINER, rank=roster.rank, argv=argv, env=shared | mine, log=TRAIN_LOG)
-    return plans.plan(roster, pserver=pserver, trainer=trainer, ports=(port,))
+    return plans.plan(roster, pserver=pserver, trainer=trainer)

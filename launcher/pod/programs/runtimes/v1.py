@@ -11,18 +11,26 @@ from launcher.pod.programs import plan as plans
 from launcher.pod.programs.plan import Plan, Program, Resume
 from launcher.pod.settings.nouns import Role, Settings
 
+NIC = "eth0"  # where nobody says which
 COMMENT = "paddle_process_by_paddle"
 
 
 def plan(settings: Settings, roster: Roster, resume: Resume | None, _generation: int) -> Plan:
     """Return a v1 pserver and trainer."""
     env = plans.identity(roster)
-    pserver = Program(role=Role.PSERVER, rank=roster.rank, argv=_pserver(settings, roster), env=env, log=SERVER_LOG)
+    ports = settings.ports
+    pserver = Program(
+        role=Role.PSERVER,
+        rank=roster.rank,
+        argv=_pserver(settings, roster),
+        env=env,
+        log=SERVER_LOG,
+        ports=tuple(range(ports.first, ports.last + 1)),
+    )
     trainer = Program(
         role=Role.TRAINER, rank=roster.rank, argv=_trainer(settings, roster, resume), env=env, log=TRAIN_LOG
     )
-    ports = settings.ports
-    return plans.plan(roster, pserver=pserver, trainer=trainer, ports=tuple(range(ports.first, ports.last + 1)))
+    return plans.plan(roster, pserver=pserver, trainer=trainer)
 
 
 def _pserver(settings: Settings, roster: Roster) -> tuple[str, ...]:
@@ -30,7 +38,7 @@ def _pserver(settings: Settings, roster: Roster) -> tuple[str, ...]:
     return (
         "paddle",
         "pserver",
-        f"--nics={ports.nic}",
+        f"--nics={ports.nic or NIC}",
         f"--port={ports.first}",
         f"--ports_num={ports.dense}",
         f"--ports_num_for_sparse={ports.sparse}",
@@ -44,7 +52,7 @@ def _trainer(settings: Settings, roster: Roster, resume: Resume | None) -> tuple
     own = (
         "paddle",
         "train",
-        f"--nics={ports.nic}",
+        f"--nics={ports.nic or NIC}",
         f"--port={ports.first}",
         f"--ports_num={ports.dense}",
         f"--comment={COMMENT}",

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import pytest
 
 from launcher.pod.peers.roster import Peer, Roster, ordered
 from launcher.pod.programs.plan import Program, Resume, endpoint
 from launcher.pod.programs.runtimes import plan_for
-from launcher.pod.settings.nouns import Role
+from launcher.pod.programs.runtimes.frameworks import FRAMEWORKS
+from launcher.pod.settings.nouns import Role, Runtime
 from launcher.pod.settings.variables import read_settings
 from tests.unit.pod.settings.test_variables import SEED
+from tests.unit.test_docs import ROOT, rows
+
+DOCS = ROOT / "docs/contracts.md"
+# What every training program reads, whatever it runs on.
+WHO = {
+    *("TRAINER_ID", "TRAINERS", "PADDLE_INIT_TRAINER_ID", "PADDLE_INIT_NUM_GRADIENT_SERVERS", "PADDLE_INIT_PSERVERS"),
+    "POD_IP",
+}
 
 # The flags that docker/start.sh gives, as the seeds' own did.
 START = (
@@ -36,11 +50,19 @@ def roster(me: int, role: Role = Role.NODE, addresses: tuple[str, ...] = ADDRESS
 
 
 def programs(
-    me: int = 0, *arguments: str, resume: Resume | None = None, role: Role = Role.NODE, **environ: str
+    me: int = 0,
+    *arguments: str,
+    resume: Resume | None = None,
+    role: Role = Role.NODE,
+    generation: int = 1,
+    devices: int = 0,
+    environ: Mapping[str, str] = MappingProxyType({}),
+    **more: str,
 ) -> dict[str, Program]:
     apart = {} if role is Role.NODE else {"LAUNCHER_ROLE": str(role), "PSERVERS": "3", "TRAINERS": "3"}
-    settings = read_settings(SEED | apart | environ, arguments or START)
-    return {program.log: program for program in plan_for(settings, roster(me, role), resume).programs}
+    settings = read_settings(SEED | apart | dict(environ) | more, arguments or START)
+    plan = plan_for(settings, roster(me, role), resume, generation, devices=devices)
+    return {program.log: program for program in plan.programs}
 
 
 @pytest.mark.parametrize("rank", [0, 1, 2])
@@ -103,7 +125,7 @@ def test_fleet_tells_each_part_what_it_plays() -> None:
 
 def test_resuming_is_told_by_the_environment_where_there_is_no_flag_for_it() -> None:
     resume = Resume(start_pass=4, directory="/o/pass-00003")
-    for runtime in ("fleet", "env"):
+    for runtime in ("fleet", *map(str, FRAMEWORKS)):
         env = programs(0, "--", "python", resume=resume, LAUNCHER_RUNTIME=runtime)["train.log"].env
         assert (env["LAUNCHER_RESUME_DIR"], env["LAUNCHER_START_PASS"]) == ("/o/pass-00003", "4")
 
@@ -113,8 +135,108 @@ def test_env_gives_what_torch_and_its_like_read() -> None:
     assert list(only) == ["train.log"]
     env = only["train.log"].env
     assert (env["RANK"], env["WORLD_SIZE"], env["LOCAL_RANK"]) == ("1", "3", "0")
-    assert (env["MASTER_ADDR"], env["MASTER_PORT"]) == ("192.168.129.66", "7164")
+    assert (env["MASTER_ADDR"], env["MASTER_PORT"]) == ("192.168.129.66", "12400")
     assert env["TRAINER_ID"] == "1"
+    assert set(env) == WHO | set(FRAMEWORKS[Runtime.ENV].set)
+
+
+def of(runtime: str, rank: int = 1, *, generation: int = 1, devices: int = 0, **environ: str) -> Program:
+    environ["LAUNCHER_RUNTIME"] = runtime
+    found = programs(rank, "--", "python", "t.py", generation=generation, devices=devices, environ=environ)
+    (program,) = found.values()
+    return program
+
+
+@pytest.mark.parametrize("runtime", FRAMEWORKS)
+def test_a_framework_s_variables_are_those_of_the_documentation(runtime: Runtime) -> None:
+    (row,) = (
+        row for row in rows(DOCS, "| runtime | sets | where the pod's manifest does not |") if runtime in row[0]
+    )
+    framework = FRAMEWORKS[runtime]
+    assert [set(re.findall(r"`(\w+)`", cell)) for cell in row[1:]] == [
+        set(framework.set),
+        set(framework.unless_given),
+    ]
+
+
+def test_every_runtime_has_a_row_or_pservers() -> None:
+    assert set(FRAMEWORKS) == {runtime for runtime in Runtime if not runtime.has_pservers}
+
+
+@pytest.mark.parametrize("devices", [0, 1, 4])
+@pytest.mark.parametrize("runtime", FRAMEWORKS)
+def test_no_variable_is_without_a_value_and_none_is_unknown(runtime: Runtime, devices: int) -> None:
+    framework = FRAMEWORKS[runtime]
+    for interface in ("", "eth1"):
+        program = of(runtime, devices=devices, CONF_PADDLE_NIC=interface)
+        assert set(program.env) - WHO <= set(framework.set)
+        assert set(program.defaults) <= set(framework.unless_given)
+        assert all((dict(program.env) | dict(program.defaults)).values())
+        named = {name for name in program.defaults if name.endswith("_SOCKET_IFNAME")}
+        assert named == {name for name in framework.unless_given if name.endswith("_SOCKET_IFNAME") and interface}
+
+
+@pytest.mark.parametrize("runtime", FRAMEWORKS)
+def test_each_generation_meets_at_another_port(runtime: Runtime) -> None:
+    ports = [[of(runtime, rank, generation=number).ports for rank in range(3)] for number in range(1, 8)]
+    every = runtime in (Runtime.TENSORFLOW, Runtime.LIGHTGBM)
+    assert ports == [
+        [(at,), (at,) if every else (), (at,) if every else ()]
+        for at in (12400, 12401, 12402, 12403, 12404, 12405, 12400)
+    ]
+    text = " ".join((of(runtime, generation=3).env).values())
+    assert "12402" in text
+    assert "12400" not in text
+    assert of(runtime, 0, LAUNCHER_PORTS="20000").ports == (20000,)
+
+
+def test_torch_finds_what_its_own_agent_would_set() -> None:
+    env = of("torch", 2, generation=3, LAUNCHER_JOB_UID="u-1").env
+    assert (env["RANK"], env["WORLD_SIZE"], env["LOCAL_RANK"], env["LOCAL_WORLD_SIZE"]) == ("2", "3", "0", "1")
+    assert (env["GROUP_RANK"], env["GROUP_WORLD_SIZE"], env["NODE_RANK"]) == ("2", "3", "2")
+    assert (env["ROLE_RANK"], env["ROLE_WORLD_SIZE"], env["ROLE_NAME"]) == ("2", "3", "default")
+    assert env["TORCHELASTIC_RUN_ID"] == "u-1"
+    assert (env["TORCHELASTIC_RESTART_COUNT"], env["TORCHELASTIC_MAX_RESTARTS"]) == ("2", "3")
+    assert "TORCHELASTIC_USE_AGENT_STORE" not in env
+
+
+def test_jax_takes_itself_for_a_step_of_slurm() -> None:
+    """The five that slurm_cluster.py of jax 0.10 looks for, its number of processes, and the devices of a process."""
+    env = of("jax", 1, devices=4).env
+    assert (env["JAX_COORDINATOR_ADDRESS"], env["SLURM_NTASKS"]) == ("192.168.129.66:12400", "3")
+    assert (env["SLURM_PROCID"], env["SLURM_LOCALID"], env["SLURM_JOB_ID"]) == ("1", "0", "1")
+    assert env["SLURM_STEP_NODELIST"] == "192.168.129.66,192.168.129.71,192.168.223.143"
+    assert env["JAX_LOCAL_DEVICE_IDS"] == "0,1,2,3"
+    assert "JAX_LOCAL_DEVICE_IDS" not in of("jax", devices=1).env
+    assert of("jax").defaults["no_grpc_proxy"] == env["SLURM_STEP_NODELIST"]
+
+
+def test_paddle_s_store_is_at_one_place_by_every_name_that_a_version_reads() -> None:
+    env = of("paddle", 1).env
+    first = f"{env['MASTER_ADDR']}:{env['MASTER_PORT']}"
+    assert first == env["PADDLE_MASTER"] == env["PADDLE_TRAINER_ENDPOINTS"].split(",")[0] == "192.168.129.66:12400"
+    assert env["PADDLE_CURRENT_ENDPOINT"] == env["PADDLE_TRAINER_ENDPOINTS"].split(",")[1]
+    assert (env["PADDLE_TRAINER_ID"], env["PADDLE_TRAINERS_NUM"]) == ("1", "3")
+
+
+def test_paddle_is_told_of_gloo_where_there_is_no_card() -> None:
+    assert of("paddle").defaults["PADDLE_DISTRI_BACKEND"] == "gloo"
+    assert "FLAGS_selected_gpus" not in of("paddle").env
+    assert "PADDLE_DISTRI_BACKEND" not in of("paddle", devices=2).defaults
+    assert of("paddle", devices=2).env["FLAGS_selected_gpus"] == "0"
+
+
+def test_tensorflow_finds_its_cluster_and_its_task() -> None:
+    assert json.loads(of("tensorflow", 2).env["TF_CONFIG"]) == {
+        "cluster": {"worker": ["192.168.129.66:12400", "192.168.129.71:12400", "192.168.223.143:12400"]},
+        "task": {"type": "worker", "index": 2},
+    }
+
+
+def test_lightgbm_s_machines_listen_at_the_generation_s_port() -> None:
+    env = of("lightgbm", generation=2).env
+    assert env["LIGHTGBM_MACHINES"] == "192.168.129.66:12401,192.168.129.71:12401,192.168.223.143:12401"
+    assert (env["LIGHTGBM_LISTEN_PORT"], env["LIGHTGBM_NUM_MACHINES"]) == ("12401", "3")
 
 
 def test_a_role_of_its_own_runs_only_that() -> None:

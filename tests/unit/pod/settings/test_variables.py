@@ -218,20 +218,20 @@ def test_arguments_that_mean_nothing_or_contradict_are_refused(arguments: tuple[
     assert expected in problem(SEED, *arguments)
 
 
-@pytest.mark.parametrize("runtime", ["v1", "fleet", "env"])
-def test_no_port_that_is_taken_in_any_generation_is_the_status_port_or_beyond_the_last_one(runtime: str) -> None:
+@pytest.mark.parametrize("runtime", Runtime)
+def test_no_port_that_is_taken_in_any_generation_is_the_status_port_or_beyond_the_last_one(runtime: Runtime) -> None:
     environ = SEED | {"LAUNCHER_RUNTIME": runtime, "LAUNCHER_STATUS_PORT": "7170"}
     arguments = CONFIG if runtime == "v1" else ("--", "python", "train.py")
-    ports = {"v1": 4, "fleet": 6, "env": 1}[runtime]
+    ports = 4 if runtime is Runtime.V1 else 6
+    name = "CONF_PADDLE_PORT" if runtime.has_pservers else "LAUNCHER_PORTS"
     for first in (7170 - ports, 7171, 65536 - ports):
-        read_settings(environ | {"CONF_PADDLE_PORT": str(first)}, arguments)
+        read_settings(environ | {name: str(first)}, arguments)
     for first in (7171 - ports, 7170):
-        told = problem(environ | {"CONF_PADDLE_PORT": str(first)}, *arguments)
-        said = f"CONF_PADDLE_PORT={first} takes the ports {first} to {first + ports - 1}, and LAUNCHER_STATUS_PORT"
+        told = problem(environ | {name: str(first)}, *arguments)
+        said = f"{name}={first} takes the ports {first} to {first + ports - 1}, and LAUNCHER_STATUS_PORT"
         assert told.startswith(said)
-    if ports > 1:
-        told = problem(environ | {"CONF_PADDLE_PORT": str(65537 - ports)}, *arguments)
-        assert "expected the last to be at most 65535" in told
+    told = problem(environ | {name: str(65537 - ports)}, *arguments)
+    assert "expected the last to be at most 65535" in told
 
 
 def test_a_fleet_pserver_takes_no_port_that_was_not_looked_at() -> None:
@@ -249,7 +249,7 @@ def test_a_command_means_fleet_unless_something_else_is_said() -> None:
     entry = read_settings(SEED | {"LAUNCHER_ENTRY": "python 't 1.py' $HOME;ls", "LAUNCHER_RUNTIME": "env"}, ())
     assert entry.command == ("python", "t 1.py", "$HOME;ls")
     assert "give the command once" in problem(SEED | {"LAUNCHER_ENTRY": "a"}, "--", "b")
-    assert "fleet or env" in problem(SEED | {"LAUNCHER_RUNTIME": "v1"}, *CONFIG, "--", "b")
+    assert "expected fleet or env or " in problem(SEED | {"LAUNCHER_RUNTIME": "v1"}, *CONFIG, "--", "b")
 
 
 def test_fleet_refuses_a_directory_that_paddle_would_hand_to_a_shell() -> None:

@@ -1,0 +1,42 @@
+"""Programs without pservers: a command that finds its rank and its peers by what its framework reads.
+
+No I/O here.
+"""
+
+from __future__ import annotations
+
+from launcher.contract import TRAIN_LOG
+from launcher.pod.peers.roster import Roster
+from launcher.pod.programs import plan as plans
+from launcher.pod.programs.plan import Plan, Program, Resume
+from launcher.pod.programs.runtimes.frameworks import FRAMEWORKS, Place
+from launcher.pod.settings.nouns import Role, Settings
+
+
+def plan(settings: Settings, roster: Roster, resume: Resume | None, generation: int, devices: int) -> Plan:
+    """Return the command with what its framework reads; `devices` are the accelerators that this pod sees."""
+    framework = FRAMEWORKS[settings.runtime]
+    place = _place(settings, roster, generation, devices)
+    trainer = Program(
+        role=Role.TRAINER,
+        rank=roster.rank,
+        argv=settings.command + settings.flags.words,
+        env=plans.identity(roster) | framework.variables(place) | plans.resuming(resume),
+        defaults=framework.defaults(place),
+        log=TRAIN_LOG,
+        ports=framework.ports(place),
+    )
+    return plans.plan(roster, pserver=None, trainer=trainer)
+
+
+def _place(settings: Settings, roster: Roster, generation: int, devices: int) -> Place:
+    return Place(
+        rank=roster.rank,
+        addresses=tuple(peer.address for peer in roster.trainers),
+        port=settings.ports.met_in(generation),
+        interface=settings.ports.nic,
+        devices=devices,
+        run=settings.job_uid or settings.job or "job",
+        generation=generation,
+        restarts=settings.max_restarts,
+    )

@@ -1,0 +1,173 @@
+"""What each framework reads to find its rank and its peers: a row for each runtime, a function for each variable.
+
+No I/O here. Who reads a variable is named beside it; docs/contracts.md lists the same names, held by a test. A gang
+meets at another port in each generation, so that a program left over from one meets none of the next.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from launcher.pod.programs.plan import endpoint
+from launcher.pod.settings.nouns import Runtime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a program stands in one generation of its gang: what every variable is made of."""
+
+    rank: int
+    addresses: tuple[str, ...]  # of all, by rank
+    port: int  # where this generation meets
+    interface: str  # nothing where nobody said
+    devices: int  # that this pod sees
+    run: str
+    generation: int
+    restarts: int
+
+    @property
+    def size(self) -> int:
+        """How many programs there are."""
+        return len(self.addresses)
+
+    @property
+    def endpoints(self) -> tuple[str, ...]:
+        """Where each program may listen, by rank."""
+        return tuple(endpoint(address, self.port) for address in self.addresses)
+
+
+_Variable = Callable[[Place], object]  # None: it is not set
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Framework:
+    """A row: what is set in any case, what is set where the pod's manifest does not, and who opens the port."""
+
+    set: Mapping[str, _Variable]
+    unless_given: Mapping[str, _Variable] = field(default_factory=dict)
+    all_listen: bool = False  # else rank 0 alone
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Every variable that is set at some place."""
+        return frozenset((*self.set, *self.unless_given))
+
+    def variables(self, place: Place) -> dict[str, str]:
+        """Return what is set in any case."""
+        return _texts(self.set, place)
+
+    def defaults(self, place: Place) -> dict[str, str]:
+        """Return what is set where the pod's manifest does not."""
+        return _texts(self.unless_given, place)
+
+    def ports(self, place: Place) -> tuple[int, ...]:
+        """Return the ports that the program at a place opens."""
+        return (place.port,) if self.all_listen or place.rank == 0 else ()
+
+
+def _texts(variables: Mapping[str, _Variable], place: Place) -> dict[str, str]:
+    found = {name: variable(place) for name, variable in variables.items()}
+    return {name: str(value) for name, value in found.items() if value is not None}
+
+
+# Any program like torch's: the six that `env` has always had.
+_RANKS: Mapping[str, _Variable] = {
+    "RANK": lambda at: at.rank,
+    "WORLD_SIZE": lambda at: at.size,
+    "LOCAL_RANK": lambda _: 0,
+    "LOCAL_WORLD_SIZE": lambda _: 1,
+    "MASTER_ADDR": lambda at: at.addresses[0],
+    "MASTER_PORT": lambda at: at.port,
+}
+
+# torch/distributed/elastic/agent/server/local_elastic_agent.py sets these for a worker, and programs read them there.
+# Not TORCHELASTIC_USE_AGENT_STORE: with it, rank 0 would open no store.
+_TORCHELASTIC: Mapping[str, _Variable] = {
+    "GROUP_RANK": lambda at: at.rank,
+    "GROUP_WORLD_SIZE": lambda at: at.size,
+    "NODE_RANK": lambda at: at.rank,
+    "ROLE_NAME": lambda _: "default",
+    "ROLE_RANK": lambda at: at.rank,
+    "ROLE_WORLD_SIZE": lambda at: at.size,
+    "TORCHELASTIC_RUN_ID": lambda at: at.run,
+    "TORCHELASTIC_RESTART_COUNT": lambda at: at.generation - 1,
+    "TORCHELASTIC_MAX_RESTARTS": lambda at: at.restarts,
+}
+
+# Which network NCCL and gloo take; by themselves they may choose one that reaches no other pod.
+_INTERFACES: Mapping[str, _Variable] = {
+    "NCCL_SOCKET_IFNAME": lambda at: at.interface or None,
+    "GLOO_SOCKET_IFNAME": lambda at: at.interface or None,
+}
+
+# gRPC reads this before no_proxy: a gang is never behind a proxy, whatever else is.
+_NO_PROXY: Mapping[str, _Variable] = {"no_grpc_proxy": lambda at: ",".join(at.addresses)}
+
+_JAX: Mapping[str, _Variable] = {
+    # jax/_src/distributed.py reads these two, and the devices that belong to a process.
+    "JAX_COORDINATOR_ADDRESS": lambda at: at.endpoints[0],
+    "JAX_COORDINATOR_BIND_ADDRESS": lambda at: at.endpoints[0],
+    "JAX_LOCAL_DEVICE_IDS": lambda at: ",".join(map(str, range(at.devices))) if at.devices > 1 else None,
+    # The number of processes and their ranks it takes from a cluster that it knows, as
+    # jax/_src/clusters/slurm_cluster.py, which it asks before Kubernetes: there it would want rights at the API.
+    "SLURM_JOB_ID": lambda at: at.generation,
+    "SLURM_STEP_NODELIST": lambda at: ",".join(at.addresses),
+    "SLURM_NTASKS": lambda at: at.size,
+    "SLURM_PROCID": lambda at: at.rank,
+    "SLURM_LOCALID": lambda _: 0,
+    # Not read by jax: by programs that give them to `initialize` themselves.
+    "JAX_NUM_PROCESSES": lambda at: at.size,
+    "JAX_PROCESS_ID": lambda at: at.rank,
+}
+
+_PADDLE: Mapping[str, _Variable] = {
+    # python/paddle/distributed/parallel.py
+    "PADDLE_TRAINER_ID": lambda at: at.rank,
+    "PADDLE_TRAINERS_NUM": lambda at: at.size,
+    "PADDLE_TRAINER_ENDPOINTS": lambda at: ",".join(at.endpoints),
+    "PADDLE_CURRENT_ENDPOINT": lambda at: at.endpoints[at.rank],
+    "PADDLE_RANK_IN_NODE": lambda _: 0,
+    "PADDLE_LOCAL_SIZE": lambda _: 1,
+    "FLAGS_selected_gpus": lambda at: 0 if at.devices else None,
+    # Where its store is: 3.x takes the first, else the first of the endpoints, 2.6 the other two. All are one place.
+    "PADDLE_MASTER": lambda at: at.endpoints[0],
+    "MASTER_ADDR": lambda at: at.addresses[0],
+    "MASTER_PORT": lambda at: at.port,
+}
+
+FRAMEWORKS: Mapping[Runtime, Framework] = {
+    Runtime.ENV: Framework(set=_RANKS),
+    Runtime.TORCH: Framework(set={**_RANKS, **_TORCHELASTIC}, unless_given=_INTERFACES),
+    Runtime.JAX: Framework(
+        set=_JAX, unless_given={**_NO_PROXY, "NCCL_SOCKET_IFNAME": _INTERFACES["NCCL_SOCKET_IFNAME"]}
+    ),
+    Runtime.PADDLE: Framework(
+        set=_PADDLE,
+        unless_given={
+            **_INTERFACES,
+            # Without a card it must be named: "The global group is not initialized".
+            "PADDLE_DISTRI_BACKEND": lambda at: None if at.devices else "gloo",
+        },
+    ),
+    Runtime.TENSORFLOW: Framework(
+        # TFConfigClusterResolver
+        set={
+            "TF_CONFIG": lambda at: json.dumps(
+                {"cluster": {"worker": at.endpoints}, "task": {"type": "worker", "index": at.rank}}
+            )
+        },
+        unless_given={**_NO_PROXY, "NCCL_SOCKET_IFNAME": _INTERFACES["NCCL_SOCKET_IFNAME"]},
+        all_listen=True,
+    ),
+    Runtime.LIGHTGBM: Framework(
+        # Not read by LightGBM: a program gives them to it, as `machines`, `local_listen_port` and `num_machines`.
+        set={
+            "LIGHTGBM_MACHINES": lambda at: ",".join(at.endpoints),
+            "LIGHTGBM_LISTEN_PORT": lambda at: at.port,
+            "LIGHTGBM_NUM_MACHINES": lambda at: at.size,
+        },
+        all_listen=True,
+    ),
+}
