@@ -69,7 +69,7 @@ DATA = "data"  # a rank's shard: <rank>/data, or data/<rank>
 MANIFEST = "manifest.json"
 OUTPUT = "output"
 # In the output.
-TRAIN_LOG, SERVER_LOG = "train.log", "server.log"
+TRAIN_LOG, SERVER_LOG, TRACKER_LOG = "train.log", "server.log", "tracker.log"
 EVENTS = "events.jsonl"
 NODE_PREFIX, PASS_PREFIX, RUN_PREFIX = "node_", "pass-", "run-"
 DONE_FILE = "done"  # in a pass, written last

@@ -47,6 +47,18 @@ def resume() -> tuple[int, str | None]:
     return int(os.environ.get("LAUNCHER_START_PASS") or 0), os.environ.get("LAUNCHER_RESUME_DIR") or None
 
 
+def xgboost() -> dict[str, str | int]:
+    """Return what XGBoost's CommunicatorContext takes to find its gang: `with CommunicatorContext(**here.xgboost())`.
+
+    Nothing where the launcher runs no tracker, so that the program trains alone.
+    """
+    address = os.environ.get("DMLC_TRACKER_URI")
+    if not address:
+        return {}
+    port, task = os.environ["DMLC_TRACKER_PORT"], os.environ["DMLC_TASK_ID"]
+    return {"dmlc_tracker_uri": address, "dmlc_tracker_port": int(port), "dmlc_task_id": task}
+
+
 def barrier(name: str, timeout: float | None = None) -> None:
     """Return once every trainer of this generation has arrived at this name, which is good for one use."""
     _check("barrier", name)

@@ -95,6 +95,7 @@ def test_only_the_main_pages_exit() -> None:
     assert set(exits) <= {
         "launcher.bridge.failure",  # the last call of programs that train, examples among them
         "launcher.pod.__main__",
+        "launcher.pod.programs.runtimes.xgboost_tracker",  # a program of its own
         "launcher.desk.__main__",
         "launcher.desk.local",
         "launcher.transfer.__main__",

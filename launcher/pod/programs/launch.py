@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 
 from launcher.contract import Code
 from launcher.pod.console import Console
@@ -18,9 +20,11 @@ from launcher.pod.output import wiring
 from launcher.pod.output.wiring import ProgramOutput
 from launcher.pod.programs import policy, processes, pserver_check, supervise
 from launcher.pod.programs.memory import Memory, RecentMemory, explain
-from launcher.pod.programs.plan import Plan
+from launcher.pod.programs.plan import Plan, Program
 from launcher.pod.programs.policy import Cause, Child, Instructions, exit_code, soonest
 from launcher.pod.programs.ports import Knocker, check_free
+from launcher.pod.programs.runtimes import torch_error
+from launcher.pod.programs.runtimes.frameworks import ERROR_FILE
 from launcher.pod.programs.spawn import Guardian, Start
 from launcher.pod.programs.stall import StallWatch
 from launcher.pod.programs.supervise import Manners, left_over, sweep
@@ -128,10 +132,18 @@ class Programs:
         self.story.tell("child_exited", child=child.name, code=code, told_to_end=told)
         if not policy.may_have_failed(child):
             return child
-        why = self.stall.reasons.get(child.name) or policy.reason_of(child)
+        why = self.stall.reasons.get(child.name) or self._reason_of(child)
         if killed := explain(self.memory.older, Memory.now()):
             why = f"{why}: {killed}"
         return replace(child, why=why, tail=self.outputs[child.name].tail())
+
+    def _reason_of(self, child: Child) -> str:
+        """Return the reason of a failure by the child's code, and by what its framework wrote of it."""
+        told = Path(self.outputs[child.name].program.env.get(ERROR_FILE, os.devnull))
+        with suppress(OSError):
+            if said := torch_error.cause(told.read_bytes()):
+                return f"{policy.reason_of(child)}: {said}"
+        return policy.reason_of(child)
 
     def _checked(self, state: ChildrenState, children: Sequence[Child]) -> ChildrenState:
         """Return the state with the pserver looked at, if every trainer is done; there may be none to look at."""
@@ -160,6 +172,7 @@ class Programs:
         program = self.outputs[child.name].program
         serves = program.role is Role.PSERVER
         check_free(self.gang.address, program)
+        _prepare(program)
         more = {} if serves else {**self.stall.environment, **self.gang.environment}
         env = {**program.defaults, **os.environ, **more, **program.env, **self.guardian.environment}
         output = self.outputs[child.name].pump.write_end
@@ -203,3 +216,14 @@ class Programs:
             told=told,
             waits=self.stall.waits,
         )
+
+
+def _prepare(program: Program) -> None:
+    """Write a program's files, and remove what one of an earlier generation said of its failure."""
+    try:
+        if told := program.env.get(ERROR_FILE):
+            Path(told).unlink(missing_ok=True)
+        for name, text in program.files.items():
+            Path(name).write_text(text)
+    except OSError as error:
+        raise StartError(f"cannot prepare {program.name}: {error}; expected a directory to write in") from error

@@ -26,11 +26,13 @@ class Program:
     log: str
     defaults: Mapping[str, str] = field(default_factory=dict)
     ports: tuple[int, ...] = ()
+    title: str = ""  # where it is not its role
+    files: Mapping[str, str] = field(default_factory=dict)  # in the working directory, by name
 
     @property
     def name(self) -> str:
         """The name that its lines and messages carry."""
-        return f"{self.role} {self.rank}"
+        return f"{self.title or self.role} {self.rank}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,7 @@ def check_free(address: str, program: Program) -> None:
             try:
                 probe.bind((address, port))
             except OSError as error:
-                name = "CONF_PADDLE_PORT" if program.role is Role.PSERVER else "LAUNCHER_PORTS"
+                name = "CONF_PADDLE_PORT" if program.role is Role.PSERVER and not program.title else "LAUNCHER_PORTS"
                 raise StartError(
                     f"cannot start {program.name}: port {port} at {address}: {error.strerror}{_holder(port)}; "
                     f"expected it to be free ({name})"

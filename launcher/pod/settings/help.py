@@ -18,8 +18,8 @@ Flags before `--` go to the trainer unchanged. Everything else is set by environ
   JOB_NAME, JOB_PATH           the job's name, and the path where the shared volume is mounted
   CONF_PADDLE_GRADIENT_NUM     how many pods to wait for
   TRAIN_CONFIG_DIR             the directory of the job's files: below JOB_PATH/JOB_NAME, or an absolute path
-  LAUNCHER_RUNTIME             v1, fleet, env, torch, jax, paddle, tensorflow, lightgbm (v1 without a
-                               command, fleet with one)
+  LAUNCHER_RUNTIME             v1, fleet, env, torch, jax, paddle, tensorflow, xgboost, lightgbm
+                               (v1 without a command, fleet with one)
   LAUNCHER_PEERS               kubernetes, dns:NAME, static:ADDRESS,ADDRESS or self
 
 All variables and their defaults are in docs/contracts.md.

@@ -28,6 +28,7 @@ class Runtime(StrEnum):
     JAX = "jax"
     PADDLE = "paddle"
     TENSORFLOW = "tensorflow"
+    XGBOOST = "xgboost"
     LIGHTGBM = "lightgbm"
 
     @property

@@ -5,10 +5,14 @@ No I/O here.
 
 from __future__ import annotations
 
-from launcher.contract import TRAIN_LOG
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from launcher.contract import TRACKER_LOG, TRAIN_LOG, Code
 from launcher.pod.peers.roster import Roster
 from launcher.pod.programs import plan as plans
 from launcher.pod.programs.plan import Plan, Program, Resume
+from launcher.pod.programs.runtimes import torch_error, xgboost_tracker
 from launcher.pod.programs.runtimes.frameworks import FRAMEWORKS, Place
 from launcher.pod.settings.nouns import Role, Settings
 
@@ -25,8 +29,25 @@ def plan(settings: Settings, roster: Roster, resume: Resume | None, generation: 
         defaults=framework.defaults(place),
         log=TRAIN_LOG,
         ports=framework.ports(place),
+        files=framework.written(place),
     )
-    return plans.plan(roster, pserver=None, trainer=trainer)
+    tracker = _tracker(settings.command, place) if framework.tracked and place.rank == 0 else None
+    return plans.plan(roster, pserver=tracker, trainer=trainer)
+
+
+def _tracker(command: Sequence[str], place: Place) -> Program:
+    """Return XGBoost's tracker: to the gang it is as a pserver, there before every trainer and until all are done."""
+    named = (word for word in command if PurePosixPath(word).name.startswith("python"))
+    asked = (place.addresses[0], place.port, place.size, Code.CANNOT_START)
+    return Program(
+        role=Role.PSERVER,
+        title="tracker",
+        rank=place.rank,
+        argv=(next(named, "python3"), xgboost_tracker.__file__, *map(str, asked)),
+        env={},
+        log=TRACKER_LOG,
+        ports=(place.port,),
+    )
 
 
 def _place(settings: Settings, roster: Roster, generation: int, devices: int) -> Place:
@@ -39,4 +60,5 @@ def _place(settings: Settings, roster: Roster, generation: int, devices: int) ->
         run=settings.job_uid or settings.job or "job",
         generation=generation,
         restarts=settings.max_restarts,
+        error_file=str(settings.workdir / torch_error.TOLD_IN),
     )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from launcher.pod.programs.plan import endpoint
-from launcher.pod.settings.nouns import Runtime
+from launcher.pod.settings.nouns import TURNS, Runtime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +26,7 @@ class Place:
     run: str
     generation: int
     restarts: int
+    error_file: str  # where a program may say why it failed
 
     @property
     def size(self) -> int:
@@ -38,16 +39,23 @@ class Place:
         return tuple(endpoint(address, self.port) for address in self.addresses)
 
 
+ERROR_FILE = "TORCHELASTIC_ERROR_FILE"
+
 _Variable = Callable[[Place], object]  # None: it is not set
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Framework:
-    """A row: what is set in any case, what is set where the pod's manifest does not, and who opens the port."""
+    """A row: what is set in any case, what is set where the pod's manifest does not, and which ports a program opens.
+
+    `tracked`: a tracker beside the first of them opens the port instead. `files` are written where a program runs.
+    """
 
     set: Mapping[str, _Variable]
     unless_given: Mapping[str, _Variable] = field(default_factory=dict)
-    all_listen: bool = False  # else rank 0 alone
+    ports: Callable[[Place], tuple[int, ...]] = lambda at: () if at.rank else (at.port,)
+    tracked: bool = False
+    files: Mapping[str, _Variable] = field(default_factory=dict)
 
     @property
     def names(self) -> frozenset[str]:
@@ -62,9 +70,9 @@ class Framework:
         """Return what is set where the pod's manifest does not."""
         return _texts(self.unless_given, place)
 
-    def ports(self, place: Place) -> tuple[int, ...]:
-        """Return the ports that the program at a place opens."""
-        return (place.port,) if self.all_listen or place.rank == 0 else ()
+    def written(self, place: Place) -> dict[str, str]:
+        """Return the files, by their names."""
+        return _texts(self.files, place)
 
 
 def _texts(variables: Mapping[str, _Variable], place: Place) -> dict[str, str]:
@@ -94,6 +102,7 @@ _TORCHELASTIC: Mapping[str, _Variable] = {
     "TORCHELASTIC_RUN_ID": lambda at: at.run,
     "TORCHELASTIC_RESTART_COUNT": lambda at: at.generation - 1,
     "TORCHELASTIC_MAX_RESTARTS": lambda at: at.restarts,
+    ERROR_FILE: lambda at: at.error_file,
 }
 
 # Which network NCCL and gloo take; by themselves they may choose one that reaches no other pod.
@@ -137,6 +146,18 @@ _PADDLE: Mapping[str, _Variable] = {
     "MASTER_PORT": lambda at: at.port,
 }
 
+
+def _machines(at: Place) -> tuple[tuple[str, int], ...]:
+    """Return each program's address and port.
+
+    LightGBM finds itself in the list by the addresses of the machine's interfaces, of which loopback has one: several
+    pods on one machine differ by their ports.
+    """
+    if at.addresses[0].startswith("127."):
+        return tuple(("127.0.0.1", at.port + TURNS * rank) for rank in range(at.size))
+    return tuple((address, at.port) for address in at.addresses)
+
+
 FRAMEWORKS: Mapping[Runtime, Framework] = {
     Runtime.ENV: Framework(set=_RANKS),
     Runtime.TORCH: Framework(set={**_RANKS, **_TORCHELASTIC}, unless_given=_INTERFACES),
@@ -159,15 +180,29 @@ FRAMEWORKS: Mapping[Runtime, Framework] = {
             )
         },
         unless_given={**_NO_PROXY, "NCCL_SOCKET_IFNAME": _INTERFACES["NCCL_SOCKET_IFNAME"]},
-        all_listen=True,
+        ports=lambda at: (at.port,),
+    ),
+    Runtime.XGBOOST: Framework(
+        # Not read by XGBoost since 2.0: a program gives `here.xgboost()` to its CommunicatorContext.
+        set={
+            "DMLC_TRACKER_URI": lambda at: at.addresses[0],
+            "DMLC_TRACKER_PORT": lambda at: at.port,
+            "DMLC_TASK_ID": lambda at: f"{at.rank:06}",  # the tracker sorts them as text
+            "DMLC_NUM_WORKER": lambda at: at.size,
+        },
+        unless_given={"NCCL_SOCKET_IFNAME": _INTERFACES["NCCL_SOCKET_IFNAME"]},
+        ports=lambda _: (),
+        tracked=True,
     ),
     Runtime.LIGHTGBM: Framework(
         # Not read by LightGBM: a program gives them to it, as `machines`, `local_listen_port` and `num_machines`.
         set={
-            "LIGHTGBM_MACHINES": lambda at: ",".join(at.endpoints),
-            "LIGHTGBM_LISTEN_PORT": lambda at: at.port,
+            "LIGHTGBM_MACHINES": lambda at: ",".join(f"{address}:{port}" for address, port in _machines(at)),
+            "LIGHTGBM_LISTEN_PORT": lambda at: _machines(at)[at.rank][1],
             "LIGHTGBM_NUM_MACHINES": lambda at: at.size,
         },
-        all_listen=True,
+        ports=lambda at: (_machines(at)[at.rank][1],),
+        # For its command line: `machine_list_filename=machines.txt`.
+        files={"machines.txt": lambda at: "".join(f"{address} {port}\n" for address, port in _machines(at))},
     ),
 }

@@ -11,8 +11,9 @@ import pytest
 
 from launcher.pod.peers.roster import Peer, Roster, ordered
 from launcher.pod.programs.plan import Program, Resume, endpoint
-from launcher.pod.programs.runtimes import plan_for
-from launcher.pod.programs.runtimes.frameworks import FRAMEWORKS
+from launcher.pod.programs.runtimes import plan_for, xgboost_tracker
+from launcher.pod.programs.runtimes.frameworks import FRAMEWORKS, Place
+from launcher.pod.programs.runtimes.torch_error import LONGEST, cause
 from launcher.pod.settings.nouns import Role, Runtime
 from launcher.pod.settings.variables import read_settings
 from tests.unit.pod.settings.test_variables import SEED
@@ -143,8 +144,7 @@ def test_env_gives_what_torch_and_its_like_read() -> None:
 def of(runtime: str, rank: int = 1, *, generation: int = 1, devices: int = 0, **environ: str) -> Program:
     environ["LAUNCHER_RUNTIME"] = runtime
     found = programs(rank, "--", "python", "t.py", generation=generation, devices=devices, environ=environ)
-    (program,) = found.values()
-    return program
+    return found["train.log"]
 
 
 @pytest.mark.parametrize("runtime", FRAMEWORKS)
@@ -180,6 +180,9 @@ def test_no_variable_is_without_a_value_and_none_is_unknown(runtime: Runtime, de
 def test_each_generation_meets_at_another_port(runtime: Runtime) -> None:
     ports = [[of(runtime, rank, generation=number).ports for rank in range(3)] for number in range(1, 8)]
     every = runtime in (Runtime.TENSORFLOW, Runtime.LIGHTGBM)
+    if runtime is Runtime.XGBOOST:
+        assert set(map(tuple, ports)) == {((), (), ())}
+        return
     assert ports == [
         [(at,), (at,) if every else (), (at,) if every else ()]
         for at in (12400, 12401, 12402, 12403, 12404, 12405, 12400)
@@ -250,3 +253,69 @@ def test_a_role_of_its_own_runs_only_that() -> None:
 def test_an_ipv6_endpoint_has_brackets() -> None:
     assert endpoint("fd00::1", 7164) == "[fd00::1]:7164"
     assert endpoint("10.0.0.1", 7164) == "10.0.0.1:7164"
+
+
+def test_lightgbm_s_pods_on_one_machine_differ_by_their_ports() -> None:
+    """It looks for itself by the addresses of the interfaces, and loopback's is 127.0.0.1 alone."""
+    at = Place(
+        rank=1,
+        addresses=("127.0.7.1", "127.0.7.2"),
+        port=12401,
+        interface="",
+        devices=0,
+        run="r",
+        generation=2,
+        restarts=3,
+        error_file="/w/e",
+    )
+    lightgbm = FRAMEWORKS[Runtime.LIGHTGBM]
+    assert lightgbm.variables(at)["LIGHTGBM_MACHINES"] == "127.0.0.1:12401,127.0.0.1:12407"
+    assert lightgbm.variables(at)["LIGHTGBM_LISTEN_PORT"] == "12407"
+    assert lightgbm.ports(at) == (12407,)
+
+
+def test_lightgbm_s_command_line_has_its_list_as_a_file() -> None:
+    assert of("lightgbm", 2, generation=2).files == {
+        "machines.txt": "192.168.129.66 12401\n192.168.129.71 12401\n192.168.223.143 12401\n"
+    }
+
+
+@pytest.mark.parametrize(
+    ("command", "python"),
+    [
+        (("python", "t.py"), "python"),
+        (("/opt/conda/bin/python3.9", "-u", "t.py"), "/opt/conda/bin/python3.9"),
+        (("env", "A=1", "python3", "t.py"), "python3"),
+        (("./train.sh",), "python3"),
+    ],
+)
+def test_xgboost_s_tracker_is_beside_the_first_program_in_its_python(command: tuple[str, ...], python: str) -> None:
+    both = programs(0, "--", *command, generation=2, LAUNCHER_RUNTIME="xgboost")
+    tracker, trainer = both["tracker.log"], both["train.log"]
+    assert tracker.argv == (python, xgboost_tracker.__file__, "192.168.129.66", "12401", "3", "71")
+    assert (tracker.name, tracker.role, tracker.ports) == ("tracker 0", Role.PSERVER, (12401,))
+    assert (trainer.env["DMLC_TRACKER_URI"], trainer.env["DMLC_TRACKER_PORT"]) == ("192.168.129.66", "12401")
+    assert (trainer.env["DMLC_TASK_ID"], trainer.env["DMLC_NUM_WORKER"]) == ("000000", "3")
+    assert list(programs(1, "--", *command, LAUNCHER_RUNTIME="xgboost")) == ["train.log"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b'{"message": {"message": "ValueError: column", "extraInfo": {"py_callstack": ""}}}', "ValueError: column"),
+        (b'{"message": "RuntimeError: NCCL\\nat line 3"}', "RuntimeError: NCCL"),
+        (b'{"message": {"message": {"message": "too deep"}}}', ""),
+        (b'{"message": 3}', ""),
+        (b'{"other": "x"}', ""),
+        (b"[1]", ""),
+        (b"torn {", ""),
+        (b"\xff\xfe", ""),
+        (b"[" * 100_000, ""),
+    ],
+)  # fmt: skip
+def test_what_a_torch_program_says_of_its_failure(text: bytes, said: str) -> None:
+    assert cause(text) == said
+
+
+def test_a_long_cause_is_cut() -> None:
+    assert len(cause(json.dumps({"message": "x" * 5000}).encode())) <= LONGEST + 3
