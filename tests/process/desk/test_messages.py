@@ -241,19 +241,19 @@ def test_a_configuration_that_cannot_be_is_told(text: str, told: str, tmp_path: 
 
 CLUSTER = {"clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}]}
 CONTEXT = {"contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}]}
-NO_CONTEXT = (
-    "the kubeconfig {path} cannot be used: it has no current context; `kubectl config use-context NAME` sets one"
-)
+NO_CONTEXT = "the kubeconfig {path} has no current-context: use -context NAME; it has "
 
 
 @pytest.mark.parametrize(
     ("kubeconfig", "told"),
     [
-        (None, "no cluster is configured: add a datacenter to ~/.paddle/config, or a kubeconfig at {path}"),
-        (CLUSTER, NO_CONTEXT),
-        ({**CLUSTER, **CONTEXT}, NO_CONTEXT),
+        (None,
+         "no cluster is configured: -kubeconfig or KUBECONFIG is {path}, which does not exist: name another file, "
+         "or add a datacenter to ~/.paddle/config"),
+        ({**CLUSTER, "contexts": []}, f"{NO_CONTEXT}none"),
+        ({**CLUSTER, **CONTEXT}, f"{NO_CONTEXT}x"),
         ({**CLUSTER, **CONTEXT, "current-context": "y"},
-         f"{UNUSABLE}it has no context y; {VIEW}"),
+         "the kubeconfig {path} has no context 'y'; it has x"),
         ({**CLUSTER, **CONTEXT, "current-context": "x", "users": [{"name": "u", "user": {}}]},
          "the Kubernetes API at https://127.0.0.1:1 cannot be reached: Connection refused; nothing listens there: "
          "check the server's address in context 'x' of the kubeconfig, and whether the cluster runs"),
