@@ -56,15 +56,28 @@ class Mistyped(Problem):
     code = 2
 
 
-class Refused(Problem):
+class ApiProblem(Problem):
+    """The API server could not do what it was asked for; `brief` is the sentence without its remedy."""
+
+    def __init__(self, brief: str, remedy: str = "") -> None:
+        super().__init__(f"{brief}; {remedy}" if remedy else brief)
+        self.brief, self.remedy = brief, remedy
+
+
+class Refused(ApiProblem):
     """The API server's own refusal, with its status code and the message as it came."""
 
-    def __init__(self, sentence: str, *, status: int, message: str, after: float = 0.0) -> None:
-        super().__init__(sentence)
+    def __init__(self, brief: str, remedy: str = "", *, status: int, message: str, after: float = 0.0) -> None:
+        super().__init__(brief, remedy)
         self.status = status
         self.message = message
         self.after = after  # seconds that the server asks for
 
+    def about(self, what: str) -> Refused:
+        """Return the same, as the reason of something."""
+        brief = f"{what}: {self.brief}"
+        return Refused(brief, self.remedy, status=self.status, message=self.message, after=self.after)
 
-class Unreachable(Problem):
+
+class Unreachable(ApiProblem):
     """The API server could not be reached, or the connection broke."""

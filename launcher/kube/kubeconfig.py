@@ -39,7 +39,10 @@ def by_context(name: str, environ: Mapping[str, str]) -> Credentials:
     files = environ.get("KUBECONFIG") or str(_at_home("~/.kube/config"))
     if not any(_at_home(each).is_file() for each in files.split(os.pathsep) if each):
         if environ.get("KUBECONFIG"):
-            raise Unusable(f"no cluster is configured: -kubeconfig or KUBECONFIG is {files}, which does not exist")
+            raise Unusable(
+                f"no cluster is configured: -kubeconfig or KUBECONFIG is {files}, which does not exist: name another "
+                "file, or add a datacenter to ~/.paddle/config"
+            )
         raise Unusable(f"no cluster is configured: add a datacenter to ~/.paddle/config, or a kubeconfig at {files}")
     configuration = _configuration()
     context = _entered(configuration, name, files)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -21,11 +22,16 @@ from kubernetes.client.rest import RESTClientObject
 from kubernetes.config.config_exception import ConfigException
 
 from launcher.kube import objects, refusals
-from launcher.kube.refusals import ApiUnreachable, KubeError, Unusable
+from launcher.kube.refusals import ApiUnreachable, Fault, KubeError, Unusable
 
 ANSWER_LIMIT = 512 << 20  # 60,000 pods
 STATUS_LIMIT = 64 << 10
 _NOTHING: Mapping[str, str] = {}
+_FAULTS: tuple[tuple[type[BaseException], Fault], ...] = (
+    (socket.gaierror, "unknown"),
+    (ConnectionRefusedError, "refused"),
+    (urllib3.exceptions.ReadTimeoutError, "silent"),
+)
 
 
 class Transport:
@@ -126,12 +132,11 @@ class Transport:
             )  # fmt: skip
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             tls = _tls_error(error)
-            raise ApiUnreachable(
-                refusals.unreachable(
-                    self.host, _why(error), who=self.who, tls=tls is not None,
-                    certificate=getattr(tls, "verify_code", 0), detail=getattr(tls, "verify_message", ""),
-                )
-            ) from None  # fmt: skip
+            told = refusals.unreachable(
+                self.host, _why(error), who=self.who, fault=_fault(error), tls=tls is not None,
+                certificate=getattr(tls, "verify_code", 0), detail=getattr(tls, "verify_message", ""),
+            )  # fmt: skip
+            raise ApiUnreachable(*told) from None
         return answer
 
     def bearer(self) -> dict[str, str]:
@@ -157,7 +162,8 @@ class Transport:
             return read()
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             raise ApiUnreachable(
-                f"the connection to {refusals.server_named(self.host)} was lost: {_why(error)}"
+                f"the connection to {refusals.server_named(self.host)} was lost: {_why(error)}",
+                "run the command again" if self.who else "",
             ) from None
 
 
@@ -176,16 +182,32 @@ def _why(error: Exception) -> str:
     """Return the innermost reason, without what differs from one time to the next."""
     reason = getattr(error, "reason", None) or error
     inner = getattr(reason, "__cause__", None) or getattr(reason, "__context__", None) or reason
-    text = re.sub(r" object at 0x[0-9a-f]+", "", str(getattr(inner, "strerror", None) or inner))
+    text = re.sub(
+        r" object at 0x[0-9a-f]+| \(_ssl\.c:\d+\)|_ssl\.c:\d+: ", "", str(getattr(inner, "strerror", None) or inner)
+    )
     return objects.one_sentence(text.rpartition(">: ")[2]) or type(error).__name__
 
 
-def _tls_error(error: BaseException | None) -> ssl.SSLError | None:
+def _tls_error(error: BaseException) -> ssl.SSLError | None:
     """Return the error of TLS that an error is about, if it is."""
-    while error is not None and not isinstance(error, ssl.SSLError):
+    return next((each for each in _chain(error) if isinstance(each, ssl.SSLError)), None)
+
+
+def _fault(error: BaseException) -> Fault:
+    """Return which kind of trouble on the way an error is about."""
+    kinds = {type(each) for each in _chain(error)}
+    for kind, fault in _FAULTS:
+        if any(issubclass(each, kind) for each in kinds):
+            return fault
+    return ""
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error, and what it is about, and so on."""
+    while error is not None:
+        yield error
         reason = getattr(error, "reason", None)
         error = reason if isinstance(reason, BaseException) else error.__cause__ or error.__context__
-    return error
 
 
 def _no_proxy(proxy: str | None, environ: Mapping[str, str]) -> str:

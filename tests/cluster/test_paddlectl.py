@@ -86,7 +86,7 @@ def test_the_seeds_session_with_a_program_on_the_volume(namespace: Kubectl, me: 
     wait_until(lambda: not namespace.items("jobs,services,networkpolicies"), timeout=60, every=0.5)
 
 
-def test_a_v1_job_trains_to_the_end(me: User, claimed: Volume) -> None:
+def test_a_v1_job_trains_to_the_end(me: User, claimed: Volume, tmp_path: Path) -> None:
     package = claimed.path / "v1_package"
     package.mkdir()
     (package / "trainer_config.py").write_bytes((EXAMPLE / "trainer_config.py").read_bytes())
@@ -102,6 +102,10 @@ def test_a_v1_job_trains_to_the_end(me: User, claimed: Volume) -> None:
     assert waited.code == 0, waited.err + me("logs", NAME).out
     assert (job / "output" / "pass-00001" / "done").exists()
     assert (job / "output" / "node_1" / "train.log").stat().st_size
+    page = tmp_path / "page.html"
+    reported = me("report", NAME, "-o", str(page), timeout=120)
+    assert (reported.code, reported.out) == (0, f"{page}\n"), reported.err
+    assert "Metrics by pass" in page.read_text()  # which no event has: from the trainers' logs
 
 
 def test_a_job_is_followed_killed_in_the_middle_and_submitted_again(me: User) -> None:

@@ -87,11 +87,18 @@ def had(desk: Desk, manifest: _Json, place: Remote, *, what: str = "the pod that
     name = str(manifest["metadata"]["name"])
     _left_over(desk)
     try:
-        desk.api.create(manifest)
+        _create(desk, manifest, what)
         _wait(desk, name, what)
         yield Visit(desk=desk, name=name, place=place)
     finally:
         _remove(desk, name)
+
+
+def _create(desk: Desk, manifest: _Json, what: str) -> None:
+    try:
+        desk.api.create(manifest)
+    except Refused as refused:
+        raise refused.about(f"{what} cannot be made") from None
 
 
 def _wait(desk: Desk, name: str, what: str) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from launcher.desk.errors import Problem, Refused, Unreachable
-from launcher.desk.jobs.watch import asked_again, late
+from launcher.desk.jobs.watch import API_PATIENCE, asked_again, late
 from launcher.kube import kinds, kubeconfig, objects, refusals
 from launcher.kube.transport import Transport
 from launcher.text import split_lines
@@ -33,6 +33,7 @@ class Api:
     namespace: str
     transport: Transport
     say: Callable[[str], None] = lambda _: None
+    patience: float = API_PATIENCE
 
     @property
     def host(self) -> str:
@@ -95,7 +96,7 @@ class Api:
                 return self.transport.document(method, path, query or {}, body=body, headers=headers or {})
 
         with late(self._say_that_it_waits):
-            text = asked_again(ask, method)
+            text = asked_again(ask, method, self.patience)
         found = objects.parsed_json(text)
         if not isinstance(found, dict):
             raise Problem(f"{self.host} answers, but not as a Kubernetes API server does: check its address")
@@ -134,9 +135,9 @@ def as_problems() -> Iterator[None]:
         yield
     except refusals.ApiRefused as refused:
         after, message = refused.after, refused.message
-        raise Refused(str(refused), status=refused.status, message=message, after=after) from None
+        raise Refused(refused.brief, refused.remedy, status=refused.status, message=message, after=after) from None
     except refusals.ApiUnreachable as error:
-        raise Unreachable(str(error)) from None
+        raise Unreachable(error.brief, error.remedy) from None
     except refusals.KubeError as error:
         raise Problem(str(error)) from None
 

@@ -5,7 +5,7 @@ No I/O here. A field that is missing or has the wrong type is read as absent.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from launcher.contract import (
@@ -186,7 +186,7 @@ def kube_pod(found: Object) -> KubePod:
         node=text_at(spec, "nodeName"),
         address=text_at(status, "podIP"),
         restarts=whole_number(own, "restartCount"),
-        why=_why(status, at, ended),
+        why=_why(status, at, ended, _memory(labels, containers)),
         stuck=waiting in _STUCK,
         code=code if isinstance(code, int) else None,
         message=text_at(ended, "message"),
@@ -244,7 +244,14 @@ def _to_the_second(when: str) -> str:
     return f"{when[:19]}Z" if when else ""
 
 
-def _why(status: Object, own: Object, ended: Object) -> str:
+def _memory(labels: Object, containers: Sequence[Object]) -> str:
+    """Return what a pod that has used up its memory was allowed, and the flag that gives it more."""
+    limit = text_at(mapping(containers[0], "resources", "limits"), "memory") if containers else ""
+    flag = "-psmemory" if PSERVERS_LABEL in labels else "-memory"
+    return f"its memory limit is {limit}: submit with more {flag}" if limit else "it has no limit: the node ran out"
+
+
+def _why(status: Object, own: Object, ended: Object, memory: str) -> str:
     for condition in rows(status, "conditions"):
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
             return f"no node takes it: {text_at(condition, 'message')}"
@@ -255,6 +262,7 @@ def _why(status: Object, own: Object, ended: Object) -> str:
     code = ended.get("exitCode")
     if code is not None:
         said = text_at(ended, "reason")
+        said = f"{said}; {memory}" if said == "OOMKilled" else said
         return f"ended with {code}" + (f" ({said})" if said not in ("", "Error", "Completed") else "")
     return ": ".join(filter(None, (text_at(status, "reason"), text_at(status, "message"))))
 

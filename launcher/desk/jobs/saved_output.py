@@ -5,8 +5,9 @@ What copies files is imported when it is used: most commands, and every `--help`
 
 from __future__ import annotations
 
+import re
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,11 @@ from launcher.job.values import LogLine
 from launcher.text import split_lines, visible
 
 if TYPE_CHECKING:
+    from launcher.desk.files.list import FileRow
     from launcher.desk.files.paths import Remote
+    from launcher.desk.files.visit import Visit
+    from launcher.report.story import Story
+    from launcher.transfer.channel import Channel
 
 LOGS = {contract.TRAIN_LOG: contract.TRAINER, contract.SERVER_LOG: contract.PSERVER}
 _LONGEST = 1 << 20  # bytes of a line; more than that comes in pieces
@@ -43,19 +48,60 @@ def saved_logs(
 
 
 def report(desk: Desk, gang: JobGang, page: Path) -> None:
-    """Make the page of a gang's story from the events on the volume."""
+    """Make the page of a gang's story from the events on the volume, and from the passes and logs beside them."""
+    from launcher.desk.files.visit import visit
     from launcher.report.page import page as made
-    from launcher.report.reading import read_events
-    from launcher.report.story import read_story
 
-    story = read_story(read_events(_events(desk, gang)))
+    place = output(gang, desk.datacenter)
+    with visit(desk, place, image=_image(gang)) as there:
+        story, trouble = _story(there, place.path)
     if story is None:
         raise Problem(f"no event of job {gang.name} can be read, so there is no page")
+    if trouble:
+        desk.terminal.warn(f"the page is made of the events alone: the passes and logs cannot be read: {trouble}")
     try:
         page.write_text(made(story, contract.EVENTS, _asked(desk, gang)), encoding="utf-8")
     except OSError as error:
         raise Problem(f"{page} cannot be written: {(error.strerror or str(error)).lower()}") from None
     desk.terminal.out(f"{page}\n")
+
+
+def _story(there: Visit, path: str) -> tuple[Story | None, str]:
+    """Return what the events tell, with what the output has beside them, or without it and the reason."""
+    from launcher.desk.files.list import file_content
+    from launcher.report.reading import read_events
+    from launcher.report.story import read_story
+
+    story = None
+    try:
+        with there.once() as channel:
+            pieces = file_content(channel, f"{path}/{contract.EVENTS}")
+            story = read_story(read_events(split_lines(pieces, _LONGEST)))
+            return (_with_output(story, channel, path) if story else None), ""
+    except Problem as problem:
+        if story is None:
+            raise
+        return story, str(problem)
+
+
+def _with_output(story: Story, channel: Channel, path: str) -> Story:
+    """Return a story with the passes that were saved and, of programs that report nothing, what their logs tell."""
+    from launcher.desk.files.list import rows_of_each
+    from launcher.report.passes import logged
+    from launcher.report.story import with_output
+
+    (rows,) = rows_of_each(channel, [path])
+    saved = _numbered(rows, contract.PASS_PREFIX)
+    found = rows_of_each(channel, [f"{path}/{row.name}" for _, row in saved])
+    whole = ((number, each) for (number, _), inside in zip(saved, found, strict=True) for each in inside)
+    times = {number: float(each.time) for number, each in whole if each.name == contract.DONE_FILE}
+    trainers = _lines_of(channel, path, rows, lambda role, _: role == contract.TRAINER and not story.progress)
+    told = (
+        each
+        for rank, lines in groupby(trainers, key=lambda line: line[1])
+        for each in logged(rank, (text for *_, text in lines))
+    )
+    return with_output(story, logged=told, saved=times)
 
 
 def _asked(desk: Desk, gang: JobGang) -> dict[str, str]:
@@ -66,27 +112,30 @@ def _asked(desk: Desk, gang: JobGang) -> dict[str, str]:
 
 def _logs(desk: Desk, gang: JobGang, wanted: Callable[[str, int], bool]) -> Iterator[tuple[str, int, bytes]]:
     """Yield role, rank and each line of a job's log files, of those that are wanted."""
-    from launcher.desk.files.list import file_content, file_rows
+    from launcher.desk.files.list import rows_of_each
     from launcher.desk.files.visit import visit
 
     place = output(gang, desk.datacenter)
-    with visit(desk, place, image=_image(gang)) as there:
-        nodes = sorted(_number(row.name) for row in file_rows(there, place.path) if _number(row.name) >= 0)
-        for number in nodes:
-            for row in file_rows(there, f"{place.path}/{contract.node_directory(number)}"):
-                if row.kind == "-" and row.name in LOGS and wanted(LOGS[row.name], number):
-                    pieces = file_content(there, f"{place.path}/{contract.node_directory(number)}/{row.name}")
-                    yield from ((LOGS[row.name], number, line) for line in split_lines(pieces, _LONGEST))
+    with visit(desk, place, image=_image(gang)) as there, there.once() as channel:
+        (rows,) = rows_of_each(channel, [place.path])
+        yield from _lines_of(channel, place.path, rows, wanted)
 
 
-def _events(desk: Desk, gang: JobGang) -> tuple[bytes, ...]:
-    """Return the lines of the gang's events."""
-    from launcher.desk.files.list import file_content
-    from launcher.desk.files.visit import visit
+def _lines_of(
+    channel: Channel, path: str, rows: Sequence[FileRow], wanted: Callable[[str, int], bool]
+) -> Iterator[tuple[str, int, bytes]]:
+    """Yield role, rank and each line of the log files below an output whose entries are known."""
+    from launcher.desk.files.list import file_content, rows_of_each
 
-    place = output(gang, desk.datacenter)
-    with visit(desk, place, image=_image(gang)) as there:
-        return tuple(split_lines(file_content(there, f"{place.path}/{contract.EVENTS}"), _LONGEST))
+    nodes = [
+        each for each in _numbered(rows, contract.NODE_PREFIX) if any(wanted(role, each[0]) for role in LOGS.values())
+    ]
+    found = tuple(rows_of_each(channel, [f"{path}/{node.name}" for _, node in nodes]))
+    for (rank, node), inside in zip(nodes, found, strict=True):
+        for row in inside:
+            if row.kind == "-" and row.name in LOGS and wanted(LOGS[row.name], rank):
+                pieces = file_content(channel, f"{path}/{node.name}/{row.name}")
+                yield from ((LOGS[row.name], rank, line) for line in split_lines(pieces, _LONGEST))
 
 
 def output(gang: JobGang, datacenter: Datacenter) -> Remote:
@@ -123,7 +172,7 @@ def _image(gang: JobGang) -> str:
     return image if isinstance(image, str) else ""
 
 
-def _number(name: str) -> int:
-    """Return the number of a node's directory, or -1."""
-    number = name.removeprefix(contract.NODE_PREFIX)
-    return int(number) if number != name and number.isascii() and number.isdecimal() and len(number) < 7 else -1
+def _numbered(rows: Sequence[FileRow], prefix: str) -> Sequence[tuple[int, FileRow]]:
+    """Return the directories that are named by a number, in its order."""
+    found = ((re.fullmatch(rf"{prefix}(\d{{1,9}})", row.name, re.ASCII), row) for row in rows if row.kind == "d")
+    return sorted(((int(number[1]), row) for number, row in found if number), key=lambda each: each[0])

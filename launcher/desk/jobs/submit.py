@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from launcher.desk.config import datacenters
@@ -85,19 +85,29 @@ def create(api: Api, manifests: tuple[_Json, ...], warn: Callable[[str], None]) 
     try:
         for each in manifests:
             made.append((each["kind"], each["metadata"]["name"]))  # also where its answer never comes
-            try:
-                found = api.create(owned(each, owner))
-            except Refused:
-                made.pop()
-                raise
+            found = api.create(owned(each, owner))
             owner = owner or found
+    except Refused as refused:
+        kind, name = made.pop()
+        left = _undone(api, made, warn)
+        raise refused.about(
+            f"the {kind} {name} was not created" + ("" if left else ", and nothing of the job is left")
+        ) from None
     except BaseException:
-        for kind, name in reversed(made):
-            try:
-                gone(api, kind, name)
-            except Problem as problem:
-                warn(f"{kind} {name} may have been created, and could not be removed: {problem}")
+        _undone(api, made, warn)
         raise
+
+
+def _undone(api: Api, made: Sequence[tuple[str, str]], warn: Callable[[str], None]) -> int:
+    """Remove what was made, the last one first, and return how many of it could not be removed."""
+    left = 0
+    for kind, name in reversed(made):
+        try:
+            gone(api, kind, name)
+        except Problem as problem:
+            left += 1
+            warn(f"{kind} {name} may have been created, and could not be removed: {problem}")
+    return left
 
 
 def owned(manifest: _Json, owner: _Json) -> _Json:

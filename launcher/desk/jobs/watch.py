@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _Json = dict[str, Any]
 _T = TypeVar("_T")
 
-_PATIENCE = 60.0  # seconds that an API server may be away
+API_PATIENCE = 60.0  # seconds that an API server may be away
 LATE = 2.0  # seconds after which a user wants to know what is waited for
 
 
@@ -44,7 +44,7 @@ def worth_another_try(error: BaseException) -> bool:
     return mine or refusals.may_pass(error)
 
 
-def asked_again(ask: Callable[[], _T], method: str) -> _T:
+def asked_again(ask: Callable[[], _T], method: str, seconds: float = API_PATIENCE) -> _T:
     """Return the answer to a request; a server that is busy is asked again when it says, for a minute at most."""
     try:
         return ask()
@@ -58,7 +58,7 @@ def asked_again(ask: Callable[[], _T], method: str) -> _T:
             raise first.pop()
         return ask()
 
-    return _patience(lambda _: None, lambda error: _busy(error, method)).retrying()(asked)
+    return _patience(lambda _: None, lambda error: _busy(error, method), seconds).retrying()(asked)
 
 
 def _busy(error: BaseException, method: str) -> bool:
@@ -83,16 +83,17 @@ def patiently(tell: Callable[[str], None]) -> tenacity.Retrying:
 
 
 def _patience(
-    tell: Callable[[str], None], passes: Callable[[BaseException], bool] = worth_another_try
-) -> WatchPatience:
+    tell: Callable[[str], None], passes: Callable[[BaseException], bool] = worth_another_try,
+    seconds: float = API_PATIENCE,
+) -> WatchPatience:  # fmt: skip
     import tenacity  # 0.1 s with the API, which help does without
 
     from launcher.kube.watch import WatchPatience
 
     def heed(error: BaseException, attempt: int) -> None:
         if attempt == 1:
-            tell(f"{error}; trying again for {_PATIENCE:.0f} s")
+            tell(f"{getattr(error, 'brief', error)}; trying again for {seconds:.0f} s")
 
     # Soon, and every 2 s at the latest: a desk is one client, and its user is waiting.
     wait = tenacity.wait_exponential(multiplier=0.2, max=2)
-    return WatchPatience(passes=passes, heed=heed, wait=wait, seconds=_PATIENCE)
+    return WatchPatience(passes=passes, heed=heed, wait=wait, seconds=seconds)

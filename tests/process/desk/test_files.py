@@ -20,7 +20,7 @@ from tests.grounds.api.nodes import PULLING, Node, node_of
 from tests.support.agents import arrived, contents, noise
 from tests.support.desks import CLAIM, Said, User, user
 from tests.support.waiting import wait_until
-from tests.unit.report.test_gang import gang, lines
+from tests.unit.report.test_gang import BEGUN, gang, lines
 
 HOME = "/pfs/datacenter1/home/me"
 
@@ -317,11 +317,23 @@ def test_logs_and_report_come_from_the_volume_when_the_pods_are_gone(
         (output / "events.jsonl").write_text("nothing that is an event\n")
         unreadable = typed(me, "report", "my-job")
         assert (unreadable.code, "no event of job my-job can be read" in unreadable.err) == (1, True)
-        (output / "events.jsonl").write_bytes(b"".join(lines(gang())))
+        told = [each for each in gang(2) if each["event"] != "progress"]
+        (output / "events.jsonl").write_bytes(b"".join(lines(told)))
+        with (output / "node_1" / "train.log").open("a") as log:
+            log.write("\n Pass=0 AvgCost=3.5\n Pass=1 AvgCost=2.5\n")
+        (output / "pass-00001").mkdir()  # torn: it has no `done`
+        (output / "pass-00000").mkdir()
+        (output / "pass-00000" / "done").touch()
+        os.utime(output / "pass-00000" / "done", (BEGUN.timestamp() + 20,) * 2)
+        asked = len(node.asked)
         made = typed(me, "report", "my-job")
         assert (made.code, made.out) == (0, "my-job.html\n"), made.err
+        assert len(node.asked) == asked + 1  # one session, whatever is read
         page = (work / "my-job.html").read_text()
         assert page.startswith("<!DOCTYPE html>")
+        assert "Metrics by pass" in page
+        assert "pass 0 saved at 10:00:20.000 UTC" in page
+        assert "pass 1 saved" not in page
         assert f"<dt>Namespace</dt><dd>{me.namespace}</dd>" in page
         assert "<dt>Datacenter</dt><dd>datacenter1</dd>" in page
         gone(plane, me)

@@ -61,7 +61,8 @@ def test_a_context_or_a_kubeconfig_that_is_not_there_is_told(plane: ControlPlane
     said = me("--kubeconfig", "/nowhere", "get", "jobs")
     assert (said.code, said.out) == (1, "")
     assert said.err == (
-        "paddlectl: no cluster is configured: -kubeconfig or KUBECONFIG is /nowhere, which does not exist\n"
+        "paddlectl: no cluster is configured: -kubeconfig or KUBECONFIG is /nowhere, which does not exist: "
+        "name another file, or add a datacenter to ~/.paddle/config\n"
     )
     assert me("get", "jobs", KUBECONFIG="/nowhere").code == 0  # the datacenter has an endpoint
     said = me("-datacenter", "datacenter1", "-context", "ground", "get", "jobs", KUBECONFIG=there)

@@ -161,10 +161,10 @@ def test_without_a_configuration_the_kubeconfigs_context_serves(
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
-        ({"current-context": None}, "it has no current context: `kubectl config use-context NAME` sets one"),
-        ({"current-context": ""}, "it has no current context: `kubectl config use-context NAME` sets one"),
-        ({"current-context": "gone"}, "it has no context gone"),
-        ({"clusters": []}, "it has no cluster "),
+        ({"current-context": None}, " has no current-context: use -context NAME; it has "),
+        ({"current-context": ""}, " has no current-context: use -context NAME; it has "),
+        ({"current-context": "gone"}, " has no context 'gone'; it has "),
+        ({"clusters": []}, " cannot be used: it has no cluster "),
     ],
     ids=["none", "empty", "gone", "no-cluster"],
 )
@@ -175,8 +175,7 @@ def test_a_kubeconfig_without_a_context_is_told(
     path.write_text(json.dumps({**yaml.safe_load(plane.kubeconfig.read_text()), **changed}))
     said = User(home=tmp_path)("get", "jobs", KUBECONFIG=str(path))
     assert (said.code, said.out) == (1, "")
-    assert f"paddlectl: the kubeconfig {path} cannot be used: {told}" in said.err
-    assert "`kubectl config view` shows it" in said.err
+    assert f"paddlectl: the kubeconfig {path}{told}" in said.err
 
 
 def test_ctrl_c_ends_a_wait_with_130(plane: ControlPlane, me: User) -> None:

@@ -16,6 +16,12 @@ UNKNOWN: dict[str, Any] = {"tls": True, "certificate": 20, "detail": "no issuer"
     ("said", "expected"),
     [
         ({}, "why; check the address, the network and the VPN"),
+        (DATACENTER, "why; check `endpoint:` of datacenter 'd', the network and the VPN"),
+        (CONTEXT, "why; check the server's address in context 'c', the network and the VPN"),
+        ({"fault": "refused"}, "why; check the address, the network and the VPN"),
+        ({"fault": "silent"}, "why; check the address, the network and the VPN"),
+        ({"fault": "refused", **DATACENTER}, "why; nothing listens there: check `endpoint:` of datacenter 'd', and"),
+        ({"fault": "unknown", **CONTEXT}, "why; check the name in the server's address in context 'c', and the VPN"),
         ({"tls": True}, "why; check the address, the port and the client's certificate"),
         ({"tls": True, "why": "WRONG_VERSION_NUMBER"}, "there is no TLS (WRONG_VERSION_NUMBER); check"),
         (UNKNOWN, "its certificate is not signed by an authority that this machine knows (no issuer)"),
@@ -26,10 +32,16 @@ UNKNOWN: dict[str, Any] = {"tls": True, "certificate": 20, "detail": "no issuer"
     ],
 )  # fmt: skip
 def test_who_cannot_be_reached_has_the_remedy_of_its_reason(said: dict[str, Any], expected: str) -> None:
-    text = refusals.unreachable("h", **{"why": "why", **said})
+    text = "; ".join(filter(None, refusals.unreachable("h", **{"why": "why", **said})))
     assert text.startswith("the Kubernetes API at h cannot be reached: ")
     assert expected in text
     assert ("set `certificate" in text) == ("set `certificate" in expected)
+
+
+def test_a_silent_server_can_be_reached() -> None:
+    brief, remedy = refusals.unreachable("h", "why", fault="silent", who="datacenter 'd'")
+    assert brief == "the Kubernetes API at h takes connections, and does not answer: why"
+    assert remedy == "run the command again; if this stays, tell the cluster's administrator"
 
 
 @pytest.mark.parametrize(

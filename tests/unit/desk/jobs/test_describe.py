@@ -132,7 +132,12 @@ def test_a_job_says_how_it_is_and_what_lets_it_go_on(trainers: Json, told: str, 
             True,
             None,
         ),
-        ({"terminated": {"exitCode": 137, "reason": "OOMKilled"}}, "ended with 137 (OOMKilled)", False, 137),
+        (
+            {"terminated": {"exitCode": 137, "reason": "OOMKilled"}},
+            "ended with 137 (OOMKilled; it has no limit: the node ran out)",
+            False,
+            137,
+        ),
         ({"terminated": {"exitCode": 0, "reason": "Completed"}}, "ended with 0", False, 0),
     ],
 )
@@ -166,6 +171,15 @@ def test_what_runs_beside_a_container_that_has_begun_says_nothing_of_it() -> Non
     pod["status"]["initContainerStatuses"] = [{"state": {"terminated": {"exitCode": 143}}}]
     found = job_state.kube_pod(pod)
     assert (found.why, found.code, found.begun) == ("ended with 0", 0, True)
+
+
+@pytest.mark.parametrize(("label", "flag"), [("paddle-job", "-memory"), ("paddle-job-pserver", "-psmemory")])
+def test_a_pod_that_used_up_its_memory_has_its_limit_and_the_flag(label: str, flag: str) -> None:
+    killed = a_pod({"terminated": {"exitCode": 137, "reason": "OOMKilled"}})
+    killed["metadata"]["labels"] = {label: "j"}
+    killed["spec"]["containers"] = [{"resources": {"limits": {"memory": "1Gi"}}}]
+    told = f"ended with 137 (OOMKilled; its memory limit is 1Gi: submit with more {flag})"
+    assert job_state.kube_pod(killed).why == told
 
 
 def a_warning(job: str, when: str, message: str = "no", *, field: str = "lastTimestamp") -> Json:
@@ -303,14 +317,51 @@ def test_a_refusal_is_one_line(body: bytes, status: int) -> None:
             "expired or belongs to another cluster; log in again, as you do for kubectl",
         ),
         (403, "jobs is forbidden: u cannot list", "u", "not allowed: jobs is forbidden: u cannot list"),
-        (403, "exceeded quota: q", "u", "h answers 403: exceeded quota: q"),
-        (500, "x" * 700, "u", f"h answers 500: {'x' * 597}..."),
+        (
+            403,
+            "exceeded quota: q",
+            "u",
+            "namespace's quota has no room: exceeded quota: q; `paddlectl get quota` shows",
+        ),
+        (403, "exceeded quota: q", "", "h answers 403: exceeded quota: q"),
+        (
+            403,
+            "webhook w denies it",
+            "u",
+            "answers 403: webhook w denies it; ask an administrator of the namespace for",
+        ),
+        (302, "moved", "datacenter 'd'", "it wants another address, or a login: check `endpoint:` of datacenter 'd'"),
+        (404, "404 page not found", "context 'c'", "or an older one: check the server's address in context 'c'"),
+        (404, "the server could not find it", "u", "this is no Kubernetes API, or an older one: check the server's"),
+        (404, 'namespaces "n" not found', "u", "choose another namespace with -namespace, or ask an administrator"),
+        (404, 'pods "p" not found', "u", "somebody removed, made or changed it meanwhile: run the command again"),
+        (
+            409,
+            'jobs "j" already exists',
+            "u",
+            "somebody removed, made or changed it meanwhile: run the command again",
+        ),
+        (
+            429,
+            "too many",
+            "u",
+            "answers 429: too many; it is overloaded or restarts: run the command again in a minute",
+        ),
+        (504, "late", "u", "answers 504: late; it is overloaded or restarts: run the command again in a minute"),
+        (
+            500,
+            "boom",
+            "u",
+            "answers 500: boom; run the command again; if this stays, tell the cluster's administrator",
+        ),
+        (422, "no such field", "u", "h answers 422: no such field"),
+        (500, "x" * 700, "", f"h answers 500: {'x' * 597}..."),
     ],
 )
 def test_a_refusal_names_the_remedy(status: int, message: str, who: str, sentence: str) -> None:
     refused = refusals.refusal(status, json.dumps({"message": message}).encode(), host="h", who=who)
     assert sentence in str(refused)
-    assert (refused.status, refused.message) == (status, sentence[-600:] if status == 500 else message)
+    assert (refused.status, refused.message) == (status, message if len(message) < 600 else sentence[-600:])
 
 
 NO_CONTEXT = "it has no current context: `kubectl config use-context NAME` sets one"
