@@ -1,13 +1,12 @@
 """One way to ask a Kubernetes API server, for pods and for the desk: raw JSON, TLS as the credentials say.
 
-Only the credentials and the transport of the `kubernetes` package serve here: its object models cost 188 MB
-for 1,000 pods, and its Watch knows no back-off and no time-out.
+Nothing of the `kubernetes` package serves here but its credentials and its way through proxies: its object models
+cost 188 MB for 1,000 pods, and its Watch knows no back-off and no time-out.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
 import socket
 import ssl
@@ -17,12 +16,10 @@ from contextlib import contextmanager
 from urllib.parse import urlencode
 
 import urllib3
-from kubernetes.client.configuration import Configuration
-from kubernetes.client.rest import RESTClientObject
-from kubernetes.config.config_exception import ConfigException
 
 from launcher.kube import objects, refusals
-from launcher.kube.refusals import ApiUnreachable, Fault, KubeError, Unusable
+from launcher.kube.refusals import ApiUnreachable, Fault, KubeError
+from launcher.kube.server import ApiServer
 
 ANSWER_LIMIT = 512 << 20  # 60,000 pods
 STATUS_LIMIT = 64 << 10
@@ -38,11 +35,11 @@ class Transport:
     """One API server, its credentials, and two limits in seconds: to connect, and of silence on a connection."""
 
     def __init__(
-        self, configuration: Configuration, *, agent: str, connect: float, silence: float, who: str = "",
-        environ: Mapping[str, str] = os.environ, tell: Callable[[str], None] = lambda _: None,
+        self, server: ApiServer, *, agent: str, connect: float, silence: float, who: str = "",
+        tell: Callable[[str], None] = lambda _: None,
     ) -> None:  # fmt: skip
         """Nothing is sent yet; `tell` is told of every request."""
-        self.configuration = configuration
+        self.server = server
         self.agent = agent
         self.who = who
         self.connect = connect
@@ -51,15 +48,11 @@ class Transport:
         self._streams: set[urllib3.BaseHTTPResponse] = set()
         self._hung_up = threading.Event()
         self._served: set[str] = set()  # what was allowed once
-        try:
-            self._rest = RESTClientObject(configuration)
-        except (urllib3.exceptions.LocationValueError, ImportError):  # the latter for socks:// without its package
-            raise Unusable(_no_proxy(configuration.proxy, environ)) from None
 
     @property
     def host(self) -> str:
         """The server's address."""
-        return str(self.configuration.host)
+        return self.server.host
 
     def document(
         self, method: str, path: str, query: Mapping[str, str] = _NOTHING, *, body: object = None,
@@ -88,7 +81,7 @@ class Transport:
                 response.shutdown()
             except (OSError, ValueError, RuntimeError):  # it has just ended by itself
                 continue
-        self._rest.pool_manager.clear()
+        self.server.pool.clear()
 
     @contextmanager
     def opened(
@@ -122,10 +115,10 @@ class Transport:
         url = f"{self.host}{path}" + (f"?{asked}" if asked else "")
         self.tell(f"{method} {url}")
         content = {} if body is None else {"Content-Type": "application/json"}
-        who = {"User-Agent": self.agent, **self.bearer()}
+        who = {"User-Agent": self.agent, **self.server.bearer()}
         waits = urllib3.Timeout(connect=self.connect, read=silence)
         try:
-            answer: urllib3.BaseHTTPResponse = self._rest.pool_manager.request(
+            answer: urllib3.BaseHTTPResponse = self.server.pool.request(
                 method, url, body=None if body is None else json.dumps(body), timeout=waits,
                 headers={"Accept": "application/json", **content, **headers, **who},
                 preload_content=False, redirect=False,
@@ -139,24 +132,6 @@ class Transport:
             raise ApiUnreachable(*told) from None
         return answer
 
-    def bearer(self) -> dict[str, str]:
-        """Return the header that proves who asks, with the token as it is now."""
-        return bearer(self.configuration)
-
-    def tls(self) -> ssl.SSLContext:
-        """Return the same TLS settings for a WebSocket."""
-        configuration = self.configuration
-        context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
-        if getattr(configuration, "disable_strict_ssl_verification", False):
-            context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-        if configuration.assert_hostname is False or not configuration.verify_ssl:
-            context.check_hostname = False
-        if not configuration.verify_ssl:
-            context.verify_mode = ssl.CERT_NONE
-        if configuration.cert_file:
-            context.load_cert_chain(configuration.cert_file, configuration.key_file)
-        return context
-
     def _reading(self, read: Callable[[], bytes]) -> bytes:
         try:
             return read()
@@ -165,17 +140,6 @@ class Transport:
                 f"the connection to {refusals.server_named(self.host)} was lost: {_why(error)}",
                 "run the command again" if self.who else "",
             ) from None
-
-
-def bearer(configuration: Configuration) -> dict[str, str]:
-    """Return the header of a token, if there is one; it is read again where it is old."""
-    try:
-        token = configuration.get_api_key_with_prefix("BearerToken") or ""
-    except (ConfigException, OSError, ValueError) as error:
-        raise Unusable(f"the token cannot be read: {objects.one_sentence(str(error))}") from None
-    # A line's end or another stray character would be refused with the token in the error's text.
-    plain = " ".join(token.split()).encode("ascii", "replace").decode()
-    return {"Authorization": plain} if plain else {}
 
 
 def _why(error: Exception) -> str:
@@ -208,10 +172,3 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         yield error
         reason = getattr(error, "reason", None)
         error = reason if isinstance(reason, BaseException) else error.__cause__ or error.__context__
-
-
-def _no_proxy(proxy: str | None, environ: Mapping[str, str]) -> str:
-    """Return what is wrong with a proxy, without its value: a password may be in it."""
-    names = [name for name in environ if name.lower().endswith("_proxy") and environ[name] == proxy]
-    where = ", ".join(names) or "proxy-url of the kubeconfig"
-    return f"{where}: expected the address of a proxy with its scheme, such as http://proxy.example.com:3128"

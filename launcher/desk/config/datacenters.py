@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from launcher.desk.errors import Mistyped, Problem
 from launcher.job import places
-from launcher.job.description import Job
 from launcher.job.volumes import Volume
+
+if TYPE_CHECKING:
+    from launcher.job.description import Job
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

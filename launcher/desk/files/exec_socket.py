@@ -179,10 +179,10 @@ def dialed(api: Api, pod: str, container: str, command: Sequence[str]) -> Iterat
 def _connected(api: Api, path: str) -> socket.socket:
     """Shake hands, and return the connection."""
     transport = api.transport
-    configuration = transport.configuration
-    proxy = urlsplit(configuration.proxy) if configuration.proxy else None
+    server = transport.server
+    proxy = urlsplit(server.proxy) if server.proxy else None
     with as_problems():
-        header = transport.bearer()
+        header = server.bearer()
     try:
         made = websocket.create_connection(
             f"ws{api.host.removeprefix('http')}{path}",
@@ -191,7 +191,7 @@ def _connected(api: Api, path: str) -> socket.socket:
             subprotocols=[PROTOCOL],
             suppress_origin=True,
             redirect_limit=0,
-            sslopt={"context": transport.tls(), "server_hostname": configuration.tls_server_name},
+            sslopt={"context": server.tls(), "server_hostname": server.server_name},
             http_proxy_host=proxy and proxy.hostname,
             http_proxy_port=proxy and proxy.port,
             http_no_proxy=None if proxy else ["*"],

@@ -117,13 +117,13 @@ def opened_api(
     with as_problems():
         if datacenter.endpoint:
             who = f"datacenter {datacenter.name!r}"
-            found = kubeconfig.by_token(datacenter.endpoint, datacenter.password, datacenter.authority, who=who)
+            host, token, authority = datacenter.endpoint, datacenter.password, datacenter.authority
+            found = kubeconfig.by_token(host, token, authority, environ, who=who)
         else:
             found = kubeconfig.by_context(datacenter.context, environ)
         transport = Transport(
-            found.configuration, agent="paddlectl", connect=_CONNECT, silence=_SILENCE, who=found.who,
-            environ=environ, tell=tell,
-        )  # fmt: skip
+            found.server, agent="paddlectl", connect=_CONNECT, silence=_SILENCE, who=found.who, tell=tell
+        )
     meant = namespace or datacenter.namespace or found.namespace or "default"
     return Api(namespace=meant, transport=transport, say=say)
 

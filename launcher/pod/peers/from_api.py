@@ -18,6 +18,7 @@ import tenacity
 from launcher.contract import NAME, NODES_LABEL, PSERVERS_LABEL, TRAINERS_LABEL
 from launcher.kube import kinds, pod_json, rbac
 from launcher.kube.account import DIRECTORY, Account
+from launcher.kube.packaged import packaged_server
 from launcher.kube.pod_json import Seen
 from launcher.kube.refusals import ApiRefused, ApiUnreachable, KubeError, Unusable
 from launcher.kube.transport import Transport
@@ -66,8 +67,8 @@ class PodApi:
         try:
             self.account = Account.read(directory, environ)
             self.transport = Transport(
-                self.account.configuration, agent=NAME, connect=limits.connect, silence=limits.silence,
-                environ=environ,
+                packaged_server(self.account.configuration, environ), agent=NAME, connect=limits.connect,
+                silence=limits.silence,
             )  # fmt: skip
         except Unusable as error:
             raise ApiError(

@@ -288,5 +288,13 @@ def test_help_imports_nothing_of_kubernetes(verb: str) -> None:
     assert done.stdout.splitlines()[-1] == "set()"
 
 
+def test_a_table_of_jobs_imports_neither_the_package_nor_what_describes_and_ends_jobs() -> None:
+    """They are more than half of what a short command would cost."""
+    heavy = "{'kubernetes', 'tenacity', 'launcher.job.description', 'launcher.desk.jobs.submit'}"
+    program = f"import sys, launcher.desk.verbs.get, launcher.desk.jobs.api_calls; print({heavy} & {{*sys.modules}})"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
 def test_a_desk_asks_for_nothing_before_it_is_needed() -> None:
     assert "api" not in vars(Desk(DeskFlags()))

@@ -15,7 +15,7 @@ import pytest
 import trustme
 
 from launcher.kube.account import Account
-from launcher.kube.transport import bearer
+from launcher.kube.packaged import bearer
 from launcher.kube.watch import WATCH_LINE_LIMIT
 from launcher.pod.outcome import TERMINATION_LIMIT, ApiError, JoinError, SettingsError
 from launcher.pod.peers import from_api
