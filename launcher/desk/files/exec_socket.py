@@ -11,8 +11,7 @@ import selectors
 import ssl
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urlsplit
 
@@ -50,7 +49,7 @@ _WORDS = 4096  # of standard error, the last ones
 _WRITES, _READS = selectors.EVENT_WRITE, selectors.EVENT_READ
 
 
-class _Wire:
+class Wire:
     """Standard input and output of a process that is somewhere else."""
 
     def __init__(self, sock: socket.socket) -> None:
@@ -162,18 +161,13 @@ class _Wire:
         self._socket.close()
 
 
-@contextmanager
-def dialed(api: Api, pod: str, container: str, command: Sequence[str]) -> Iterator[_Wire]:
-    """Start a process in a pod, and be its standard input and output."""
+def dialed(api: Api, pod: str, container: str, command: Sequence[str]) -> Wire:
+    """Start a process in a pod, and return its standard input and output, which the caller closes."""
     asked = [("container", container), *(("command", word) for word in command)]
     asked += [(name, "true") for name in ("stdin", "stdout", "stderr")]
     path = f"{kinds.path('Pod', api.namespace, pod)}/exec?{urlencode(asked)}"
     api.transport.tell(f"GET {api.host}{path}")
-    wire = _Wire(_connected(api, path))
-    try:
-        yield wire
-    finally:
-        wire.close()
+    return Wire(_connected(api, path))
 
 
 def _connected(api: Api, path: str) -> socket.socket:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from typing import Any
+
+import tenacity
 
 from launcher.contract import FILES_LABEL
 from launcher.desk.config import datacenters
 from launcher.desk.errors import Problem, Refused
 from launcher.desk.files import exec_socket, pod
+from launcher.desk.files.exec_socket import Wire
 from launcher.desk.files.paths import Remote
 from launcher.desk.jobs import job_state
 from launcher.desk.jobs.registries import registries_listed
@@ -27,6 +30,7 @@ _Json = dict[str, Any]
 
 _PATIENCE = 180.0  # seconds for a pod to start
 ATTEMPTS = 5  # to go on where a connection broke off
+_EARLY, _OFTEN = 3.0, 0.05  # seconds from a pod's node on, in which it is called without a word that it runs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,11 +40,12 @@ class Visit:
     desk: Desk
     name: str
     place: Remote
+    called: list[Wire] = field(default_factory=list)  # what it has answered already
 
     @contextmanager
     def speaking(self) -> Iterator[Channel]:
         """Speak with an agent in the pod; what cannot be done is a Problem, a lost connection is Broken."""
-        with exec_socket.dialed(self.desk.api, self.name, pod.CONTAINER, pod.SERVE) as line:
+        with closing(self.called.pop() if self.called else _call(self.desk, self.name)) as line:
             channel = Channel(line)
             try:
                 yield channel
@@ -84,14 +89,16 @@ def visit(desk: Desk, place: Remote, *, image: str = "") -> Iterator[Visit]:
 @contextmanager
 def had(desk: Desk, manifest: _Json, place: Remote, *, what: str = "the pod that copies files") -> Iterator[Visit]:
     """Have the pod of a manifest, running, for as long as the body runs."""
-    name = str(manifest["metadata"]["name"])
+    found = Visit(desk=desk, name=str(manifest["metadata"]["name"]), place=place)
     _left_over(desk)
     try:
         _create(desk, manifest, what)
-        _wait(desk, name, what)
-        yield Visit(desk=desk, name=name, place=place)
+        found.called.extend(_wait(desk, found.name, what))
+        yield found
     finally:
-        _remove(desk, name)
+        for line in found.called:
+            line.close()
+        _remove(desk, found.name)
 
 
 def _create(desk: Desk, manifest: _Json, what: str) -> None:
@@ -101,16 +108,17 @@ def _create(desk: Desk, manifest: _Json, what: str) -> None:
         raise refused.about(f"{what} cannot be made") from None
 
 
-def _wait(desk: Desk, name: str, what: str) -> None:
-    """Return when the pod runs; say for what it waits, and why it never will."""
+def _wait(desk: Desk, name: str, what: str) -> tuple[Wire, ...]:
+    """Return when the pod runs, with what it has answered; say for what it waits, and why it never will."""
     begun = time.monotonic()
     told = ""
+    called = False
     for objects in changes(desk.api, "Pod", f"{FILES_LABEL}={name}", tell=desk.terminal.note):
         found = next(map(job_state.kube_pod, objects), None)
         if found is None:
             raise Problem(f"{what} was removed by someone else: run the command again")
         if found.phase == "Running" and found.begun:
-            return
+            return ()
         why = found.why or found.phase
         if found.over or found.stuck:
             raise Problem(f"{what} cannot start: {why}")
@@ -119,6 +127,35 @@ def _wait(desk: Desk, name: str, what: str) -> None:
         if found.why and found.why != told and found.why != "ContainerCreating":
             desk.terminal.note(f"waiting for {what}: {found.why}")
             told = found.why
+        if found.node and not called:
+            called = True
+            if line := _early(desk, name):
+                return (line,)
+    return ()  # never: a watch has no end
+
+
+def _early(desk: Desk, name: str) -> Wire | None:
+    """Call a pod until it answers: its kubelet takes calls from the first moment, and tells up to a second later.
+
+    Why it takes none, the pod itself says later.
+    """
+    calling = tenacity.Retrying(
+        retry=tenacity.retry_if_exception(_not_yet),
+        stop=tenacity.stop_after_delay(_EARLY),
+        wait=tenacity.wait_fixed(_OFTEN),
+        retry_error_callback=lambda _: None,
+    )
+    found: Wire | None = calling(_call, desk, name)
+    return found
+
+
+def _not_yet(error: BaseException) -> bool:
+    forbidden = isinstance(error, Refused) and error.status in (401, 403)
+    return isinstance(error, Problem) and not forbidden
+
+
+def _call(desk: Desk, name: str) -> Wire:
+    return exec_socket.dialed(desk.api, name, pod.CONTAINER, pod.SERVE)
 
 
 def _remove(desk: Desk, name: str) -> None:

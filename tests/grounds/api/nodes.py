@@ -59,6 +59,7 @@ class Node:
     agents: list[subprocess.Popen[bytes]] = field(default_factory=list)
     breaks: list[int] = field(default_factory=list)  # after how many bytes a connection is lost, one by one
     closing: bool = False
+    silent: bool = False  # it takes calls, and says of no pod that it runs
     agent: tuple[str, ...] = AGENT  # what `exec` starts, with the volume as its last word
 
     def keep(self, namespace: str) -> None:
@@ -80,7 +81,8 @@ class Node:
                 binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}}
                 target = {"apiVersion": "v1", "kind": "Node", "name": self.name}
                 self.plane.ask("POST", f"{path}/binding", {**binding, "target": target})
-                self.plane.become(namespace, name, self.become)
+                if not self.silent:
+                    self.plane.become(namespace, name, self.become)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -92,6 +94,9 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         url = urlsplit(self.path)
         node = self.server.node
+        if node.become is not RUNNING:
+            self.send_error(404, "container not found")
+            return
         node.asked.append(parse_qs(url.query)["command"])
         key = hashlib.sha1(self.headers["Sec-WebSocket-Key"].encode() + GUID).digest()  # noqa: S324  # RFC 6455's
         self.send_response(101)

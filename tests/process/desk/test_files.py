@@ -120,6 +120,18 @@ def test_the_pod_is_of_the_restricted_standard_and_reads_only_what_it_should(
     gone(plane, me)
 
 
+def test_a_pod_is_called_before_its_kubelet_tells_that_it_runs(
+    plane: ControlPlane, me: User, node: Node, volume: Path
+) -> None:
+    """It looks once a second what runs; what it never tells is here never waited for."""
+    node.silent = True
+    (volume / "x").write_text("x")
+    done = typed(me, "ls", HOME)
+    assert (done.code, done.out) == (0, "x\n"), done.err
+    assert len(node.asked) == 1
+    gone(plane, me)
+
+
 def test_a_connection_that_is_lost_is_gone_on_with(
     plane: ControlPlane, me: User, node: Node, volume: Path, work: Path
 ) -> None:
