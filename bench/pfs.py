@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -33,7 +32,7 @@ FILES, FEW, SMALL = 10_000, 1000, 1024  # bytes each
 LATE = 2  # milliseconds
 MEMORY = Path("/dev/shm")  # noqa: S108  # so that the tools are measured, and not this machine's disk
 QUIET = subprocess.DEVNULL
-LARGE = 2 << 30
+LARGE = 1 << 30
 ROUNDS = 3
 KUBECTL, WITH_POD = "kubectl cp", "kubectl create, wait, cp, delete"
 TRIES = 10  # kubectl ends some copies from a pod with "unexpected EOF", with or without its --retries
@@ -113,11 +112,16 @@ def _compared(ground: Ground, what: str, at: Desk, name: str, *, up: bool, goal:
         shutil.copytree(source, there) if source.is_dir() else shutil.copy(source, there)
         subprocess.run(("chmod", "-R", "a+rX", str(there.parent)), check=True)
     tries: list[bool] = []
-    copy = partial(_timed, at, at.kubectls(*peers), tries)
+    copied: dict[str, float] = {}  # by kubectl, in this turn
+
+    def copy() -> Values:
+        copied.update(_timed(at, at.kubectls(*peers), tries))
+        return dict(copied)
+
     measures: dict[str, Measure] = {
         "ours": lambda: _timed(at, at.me.words("-q", *ours), []),
         KUBECTL: copy,
-        WITH_POD: lambda: {"s": copy()["s"] + _a_pod(at)},
+        WITH_POD: lambda: {"s": copied["s"] + _a_pod(at)},
     }
     figures = in_turns(measures, ground.rounds(ROUNDS, quick=1), ground.progress)
     # At least twice as quick on many small files: ours may take half of what kubectl takes.
@@ -179,15 +183,14 @@ def clusters(ground: Ground) -> Iterator[Cluster]:
 @contextmanager
 def desk(ground: Ground, cluster: Cluster, *, late: float = 0) -> Iterator[Desk]:
     """Have a user, and a volume with a pod for kubectl: in memory, or one that answers late as a network's does."""
-    with (
-        TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else ground.directory) as directory,
-        own(cluster.kubectl) as kubectl,
-        claimed_by(kubectl, "mfs", Path(directory) / "shared") as volume,
-        ExitStack() as stack,
-    ):
-        top = Path(directory)
-        for each in (top / "desk", top / "here", top / "under"):
-            each.mkdir()
+    with ExitStack() as stack:
+        memory = MEMORY if MEMORY.is_dir() else ground.directory
+        top = Path(stack.enter_context(TemporaryDirectory(dir=memory)))
+        shared = top / "volumes" / "shared"  # the pods' user must reach it, and what is above
+        for each in (top / "desk", top / "here", top / "under", shared):
+            each.mkdir(parents=True)
+        kubectl = stack.enter_context(own(cluster.kubectl))
+        volume = stack.enter_context(claimed_by(kubectl, "mfs", shared))
         if late:
             stack.enter_context(late_volume(top / "under", volume.path, late))
         volume.path.chmod(0o777)
