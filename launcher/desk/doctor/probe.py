@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,7 +29,9 @@ from launcher.transfer.frames import Frame, frame_number
 _Json = dict[str, Any]
 
 WHAT = "the doctor's pod"
-SEEN_WITHIN, NAMED_WITHIN = 30, 20  # seconds; a DNS server remembers for 5 that a name was not there
+SEEN_WITHIN = 30  # seconds
+NAMED_WITHIN = 45  # a DNS server may keep for 30 s an answer from before the second pod had an address
+ADDRESSED_WITHIN = 10
 _NONE = Storage(claim="none")
 
 
@@ -103,7 +106,7 @@ def _beside(desk: Desk, token: str, first: Probe, *, shared: bool) -> tuple[Find
     try:
         with _name(desk, token, first), _probe(desk, token, 2) as second:
             seen = (_together(first, second),) if shared else ()
-            return (*seen, _named(second, token))
+            return (*seen, _named(desk, second, token))
     except Refused as refused:
         return (_refused(refused),)
     except Problem as problem:
@@ -121,8 +124,9 @@ def _together(first: Probe, second: Probe) -> Finding:
     )
 
 
-def _named(second: Probe, token: str) -> Finding:
+def _named(desk: Desk, second: Probe, token: str) -> Finding:
     host = _called(token)
+    _await_address(desk, second)
     found = second.ask("resolve", host=host, count=2, seconds=NAMED_WITHIN)
     return probe_findings.name_finding(
         host,
@@ -131,6 +135,13 @@ def _named(second: Probe, token: str) -> Finding:
         why=_told(found, "why"),
         milliseconds=found.number("milliseconds"),
     )
+
+
+def _await_address(desk: Desk, probe: Probe) -> None:
+    """Wait until the API knows a pod's address: its agent may have answered before."""
+    until = time.monotonic() + ADDRESSED_WITHIN
+    while not desk.api.get("Pod", probe.name)["status"].get("podIP") and time.monotonic() < until:
+        time.sleep(0.2)
 
 
 @contextmanager
