@@ -22,6 +22,7 @@ PARAMETER_FLAGS = {
     "psmemory": "-psmemory",
     "registry": "-registry",
     "replace": "--replace",
+    "runtime": "-runtime",
     "runtime_image": "-image",
     "topology": "-topology",
     "trainer_package_path": "the package",

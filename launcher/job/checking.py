@@ -23,6 +23,7 @@ PART_OF_IMAGE = re.compile(r"[a-z0-9]+([._-]+[a-z0-9]+)*")
 LAST_OF_IMAGE = re.compile(r"[a-z0-9._-]+(:[^/:@]+)?(@.+)?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 MOST_PODS = 1000
+RUNTIMES = (entry.FLEET, *entry.WITHOUT_PSERVERS)  # v1 is said by its command, or by its config file
 # What the parameters say already; the rest of the launcher's variables may be said in `env`.
 SAID_BY = {
     "CONF_PADDLE_GRADIENT_NUM": "trainers",
@@ -35,7 +36,7 @@ SAID_BY = {
     "LAUNCHER_JOB_UID": "Kubernetes",
     "LAUNCHER_PEERS": "job_name",
     "LAUNCHER_ROLE": "together",
-    "LAUNCHER_RUNTIME": "entry_point",
+    "LAUNCHER_RUNTIME": "runtime",
     "LAUNCHER_STATUS_PORT": f"the launcher: probes ask {STATUS_PORT}",
     "LAUNCHER_WORKDIR": "trainer_package_path",
     "PADDLE_CLOUD_CURRENT_DATACENTER": "datacenter",
@@ -67,9 +68,11 @@ def problems(job: Job, lent: bool = False) -> Iterator[str | Mistake]:
 
 
 def _counts(job: Job) -> Iterator[str | Mistake]:
-    for field, low in (("pservers", 1), ("trainers", 1), ("gpu_nums", 0)):
+    alone = job.runtime in entry.WITHOUT_PSERVERS
+    for field, low in (("pservers", 0 if alone else 1), ("trainers", 1), ("gpu_nums", 0)):
         if not _whole(getattr(job, field), low, MOST_PODS):
-            yield _wrong(job, field, f"expected a whole number from {low} to {MOST_PODS}")
+            none = ", or a runtime that has none, such as torch" if field == "pservers" and job.pservers == 0 else ""
+            yield _wrong(job, field, f"expected a whole number from {low} to {MOST_PODS}{none}")
     if job.passes is not None and not _whole(job.passes, 1, 10**9):
         yield _wrong(job, "passes", "expected a whole number, 1 or more")
 
@@ -126,7 +129,12 @@ def _program(job: Job) -> Iterator[str | Mistake]:
         yield _wrong(job, "entry_point", told)
     if "\0" in _text(job.entry_point) or not (words or job.topology):
         yield _wrong(job, "entry_point", "expected the command that trains, such as 'python train.py'")
-    if job.topology and words and words[:2] != entry.V1:
+    if job.runtime and job.runtime not in RUNTIMES:
+        yield _wrong(job, "runtime", f"expected {', '.join(RUNTIMES[:-1])} or {RUNTIMES[-1]}")
+    elif job.runtime and job.topology:
+        runtime, topology = Parameter("runtime", job.runtime), Parameter("topology", job.topology)
+        yield Mistake(topology, " is for Paddle's v1, ", runtime, " is not: set one")
+    elif job.topology and words and words[:2] != entry.V1:
         topology, entry_point = Parameter("topology", job.topology), Parameter("entry_point", job.entry_point)
         yield Mistake(topology, " is for Paddle's v1, ", entry_point, " is not: set one")
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field
 
 from launcher.job.checking import problems
+from launcher.job.entry import WITHOUT_PSERVERS
 from launcher.job.problem import JobError
 from launcher.job.volumes import CephFSVolume, Volume
 
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
     Json = dict[str, Any]
 
 # Texts that need not be said, and may be said to be None.
-MAY_BE_NONE = ("entry_point", "trainer_package_path", "namespace", "topology", "registry", "datacenter", "job_path")
+MAY_BE_NONE = (
+    *("entry_point", "trainer_package_path", "namespace", "topology", "registry", "datacenter", "job_path"),
+    "runtime",
+)
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,7 @@ class Job:
     passes: int | None = None
     registry: str = ""
     together: bool = False
+    runtime: str = ""
     datacenter: str = ""
     job_path: str = ""
     env: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -60,7 +65,9 @@ class Job:
             settled["cpu_nums"] = cpu_num
         if use_gpu and not self.gpu_nums:
             settled["gpu_nums"] = 1
-        if self.together:
+        if self.runtime in WITHOUT_PSERVERS:
+            settled |= {"pservers": 0, "together": True}
+        elif self.together:
             settled["pservers"] = self.trainers
         for name, value in settled.items():
             object.__setattr__(self, name, value)

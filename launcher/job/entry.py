@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from launcher.job.description import Job
 
 V1 = ("paddle", "train")
+FLEET = "fleet"
+# The launcher's runtimes for programs without pservers, as `launcher.pod.settings.nouns` has them.
+WITHOUT_PSERVERS = ("env", "torch", "jax", "paddle", "tensorflow", "xgboost", "lightgbm")
 _QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.""", re.DOTALL)
 # Whole words that join commands, a `;` at a word's end, redirections at its beginning, and what is replaced anywhere.
 _OF_SHELL = re.compile(r"^(?:&&|\|\|?|\|&|;|&)$|;$|^[0-9]*&?[<>].*|\$[A-Za-z_({].*|`.*")
@@ -38,7 +41,7 @@ def of_shell(entry: str) -> str:
 
 def is_v1(job: Job) -> bool:
     """Return whether `paddle train` is meant: it is said, or there is a config file for it."""
-    return bool(job.topology) or words(job.entry_point)[:2] == V1
+    return not job.runtime and (bool(job.topology) or words(job.entry_point)[:2] == V1)
 
 
 def command(job: Job, serves: bool) -> tuple[str, ...]:
@@ -64,7 +67,7 @@ def environment(job: Job, role: str) -> dict[str, str]:
         "JOB_PATH": places.job_path(job),
         "TRAIN_CONFIG_DIR": package.rstrip("/"),
         **_counts(job, role),
-        "LAUNCHER_RUNTIME": "v1" if is_v1(job) else "fleet",
+        "LAUNCHER_RUNTIME": "v1" if is_v1(job) else job.runtime or FLEET,
         "LAUNCHER_PEERS": f"dns:{Names(job.job_name, job.together).service}",
         "LAUNCHER_WORKDIR": "/work",
         "LAUNCHER_GRACE": "45",

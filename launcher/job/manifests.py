@@ -75,6 +75,7 @@ def _spec(job: Job) -> str:
         "pservers": job.pservers,
         "trainers": job.trainers,
         "together": job.together,
+        "runtime": job.runtime,
         "datacenter": job.datacenter,
         "job_path": places.job_path(job),
         "volumes": [

@@ -147,7 +147,8 @@ def _resources(job: Job, role: str) -> Json:
     No limit on CPU: the slowest rank sets the pace of all, and a throttled one is the slowest. Memory is limited to
     what was requested, so that a pod that takes too much is the one that is killed.
     """
-    asked = [(job.cpu_nums, job.memory)] * (role != PSERVER) + [(job.pscpu, job.psmemory)] * (role != TRAINER)
+    serves = role != TRAINER and job.pservers > 0
+    asked = [(job.cpu_nums, job.memory)] * (role != PSERVER) + [(job.pscpu, job.psmemory)] * serves
     cpu = quantities.cores_text(sum(quantities.millicores(cores) for cores, _ in asked))
     memory = quantities.memory_text(sum(quantities.memory(size) for _, size in asked))
     gpus = {"nvidia.com/gpu": str(job.gpu_nums)} if job.gpu_nums and role != PSERVER else {}

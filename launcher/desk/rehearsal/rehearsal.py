@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from launcher.contract import OUTPUT
+from launcher.contract import MEETING_PORT, OUTPUT, PSERVER_PORT
 from launcher.desk.rehearsal.example import Example
 
 JOB = "paddle-cluster-job"
@@ -119,6 +119,7 @@ def _shared(rehearsal: Rehearsal, environ: Mapping[str, str]) -> dict[str, str]:
         "CONF_PADDLE_PORTS_NUM_SPARSE": str(PORTS_NUM_SPARSE),
         "CONF_PADDLE_GRADIENT_NUM": str(rehearsal.pods),
         "LAUNCHER_PEERS": "static:" + ",".join(addresses(rehearsal.pods)),
+        "LAUNCHER_PORTS": str(rehearsal.port + MEETING_PORT - PSERVER_PORT),
         "LAUNCHER_STATUS_PORT": str(rehearsal.port + STATUS_OFFSET),
     }
     ours = {"PYTHONPATH": str(rehearsal.library)} if rehearsal.example.imports_us else {}

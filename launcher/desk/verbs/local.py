@@ -22,6 +22,7 @@ _MOST = 100
 EXAMPLES = """\
   paddlectl local -jobname my-job -parallelism 3 -entry "python train.py" my-package
   paddlectl local -topology trainer_config.py -passes 2 my-package      with the `paddle` that is on PATH
+  paddlectl local -runtime jax -parallelism 3 -entry "python train.py" my-package
   paddlectl local --pods 3 --passes 10                                  without a program: a stand-in for Paddle
   paddlectl local --example recommendation                              on Paddle's own parameter servers
   paddlectl local --port 8164                                           where another program has ports from 7164 on
@@ -36,7 +37,7 @@ def arguments(parser: ArgumentParser) -> None:
     flag(
         parser,
         "port",
-        type=whole(1, 65_000),
+        type=whole(1, 60_000),
         default=PSERVER_PORT,
         metavar="PORT",
         help=f"the pservers' first ({PSERVER_PORT})",
@@ -63,7 +64,7 @@ def run(given: Namespace, desk: Desk) -> int:
     job = _described(given)
     mine = example.submitted(job, Path(job.trainer_package_path))
     workspace.check_example(mine)
-    if given.pservers not in (1, job.trainers):
+    if submit.pservers_of(given) not in (0, 1, job.trainers):
         desk.terminal.note(
             f"-pservers {given.pservers} is not used here: each of the {job.trainers} pods is a pserver and a trainer"
         )
@@ -95,6 +96,7 @@ def _described(given: Namespace) -> PaddleJob:
             passes=given.passes,
             registry=given.registry,
             together=True,
+            runtime=given.runtime,
             volumes=(Volume(mount_path="/volume", claim="here"),),  # the directory stands for one
         )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from launcher.desk.arguments import flag, whole
 from launcher.desk.config import datacenters
 from launcher.desk.config.datacenters import Datacenter
-from launcher.desk.errors import Problem
+from launcher.desk.errors import Mistyped, Problem
 from launcher.desk.files import paths
 from launcher.desk.jobs import submit
 from launcher.desk.jobs.logs import logs
@@ -18,6 +18,8 @@ from launcher.desk.jobs.wait import wait
 from launcher.desk.session import Desk
 from launcher.desk.verbs.logs import show_logs
 from launcher.job import JobError, PaddleJob
+from launcher.job.checking import RUNTIMES
+from launcher.job.entry import WITHOUT_PSERVERS
 
 EXAMPLES = """\
   paddlectl submit -jobname my-job -parallelism 3 -pservers 2 -cpu 1 -memory 1Gi -image repo/paddle:2.6.2 \\
@@ -46,7 +48,7 @@ def of_a_job(parser: ArgumentParser) -> None:
     flag(parser, "memory", default="1Gi", metavar="SIZE", help="memory of each trainer (1Gi)")
     flag(parser, "parallelism", type=whole(1, 1000), default=1, metavar="N", help="number of trainers (1)")
     flag(parser, "pscpu", default="1", metavar="CORES", help="CPU cores of each pserver (1)")
-    flag(parser, "pservers", type=whole(1, 1000), default=1, metavar="N", help="number of pservers (1)")
+    flag(parser, "pservers", type=whole(0, 1000), default=None, metavar="N", help="number of pservers (1)")
     flag(parser, "psmemory", default="1Gi", metavar="SIZE", help="memory of each pserver (1Gi)")
     flag(parser, "topology", default="", metavar="FILE", help="a v1 config file in the package")
     flag(
@@ -55,6 +57,14 @@ def of_a_job(parser: ArgumentParser) -> None:
         default="",
         metavar="COMMAND",
         help="the command that trains, such as 'python train.py'; no shell runs it",
+    )
+    flag(
+        parser,
+        "runtime",
+        choices=RUNTIMES,
+        default="",
+        help="how the program finds the others: fleet (Paddle's parameter servers), or without pservers "
+        "torch, jax, paddle, tensorflow, xgboost, lightgbm, or env (RANK, WORLD_SIZE, ...)",
     )
     flag(parser, "passes", type=whole(1, 1_000_000), default=None, metavar="N", help="passes over the data")
     flag(parser, "image", default="", metavar="IMAGE", help="the runtime image (the datacenter's)")
@@ -77,8 +87,9 @@ def run(given: Namespace, desk: Desk) -> int:
         _upload(desk, local, target)
     done = submit.send_job(job, manifests, desk, replace=given.replace)
     name = done["name"]
+    pservers = f", {job.pservers} pservers" if job.pservers else ""
     desk.terminal.note(
-        f"job {name} is submitted to {done['namespace']}: {job.trainers} trainers, {job.pservers} pservers; "
+        f"job {name} is submitted to {done['namespace']}: {job.trainers} trainers{pservers}; "
         f"`paddlectl logs -f {name}` shows what they write"
     )
     if given.follow:
@@ -113,7 +124,8 @@ def job_described(given: Namespace, datacenter: Datacenter, namespace: str) -> t
             memory=given.memory,
             cpu_nums=given.cpu,
             gpu_nums=given.gpu,
-            pservers=given.pservers,
+            pservers=pservers_of(given),
+            runtime=given.runtime,
             trainers=given.parallelism,
             pscpu=given.pscpu,
             psmemory=given.psmemory,
@@ -128,6 +140,16 @@ def job_described(given: Namespace, datacenter: Datacenter, namespace: str) -> t
             restricted=datacenters.restricted(datacenter),
         )
     return job, local
+
+
+def pservers_of(given: Namespace) -> int:
+    """Return how many are asked for: one where nobody says how many, and none for a runtime that has none."""
+    alone = given.runtime in WITHOUT_PSERVERS
+    if alone and given.pservers:
+        raise Mistyped(f"-pservers {given.pservers} with -runtime {given.runtime}, which has none: leave one out")
+    if given.pservers is None:
+        return 0 if alone else 1
+    return int(given.pservers)
 
 
 @contextmanager

@@ -120,3 +120,32 @@ def test_what_cannot_be_is_told_before_anything_is_made(
 def test_without_a_program_it_is_an_example_of_the_package_in_any_directory(lives: Lives, tmp_path: Path) -> None:
     said = local(lives, tmp_path, "--example", "stand-in", "--pods", "1", "--passes", "1")
     assert (said.code, "on a stand-in for Paddle" in said.out) == (0, True), said.err
+
+
+WHERE = """\
+import os
+names = ("RANK", "SLURM_PROCID", "PADDLE_TRAINER_ID", "DMLC_TASK_ID")
+rank = next(os.environ[name] for name in names if name in os.environ)
+print("I am", int(rank), "of", os.environ["TRAINERS"], "without a role:", "TRAINING_ROLE" not in os.environ)
+"""
+
+
+@pytest.mark.parametrize("runtime", ["torch", "jax", "paddle"])
+def test_a_program_without_pservers_is_a_trainer_in_each_pod(lives: Lives, package: Path, runtime: str) -> None:
+    (package / "where.py").write_text(WHERE)
+    words = ("-jobname", "my-job", "-runtime", runtime, "-parallelism", "3", "-entry", f"{sys.executable} where.py")
+    said = local(lives, package.parent, *words, "package")
+    assert said.code == 0, said.out + said.err
+    output = package.parent / "build" / "my-job" / "volume" / "my-job" / "output"
+    for rank in range(3):
+        assert [path.name for path in (output / f"node_{rank}").iterdir()] == ["train.log"]
+        log = (output / f"node_{rank}" / "train.log").read_text()
+        assert f"I am {rank} of 3 without a role: True\n" in log
+
+
+def test_pservers_of_a_runtime_that_has_none_are_refused(lives: Lives, package: Path) -> None:
+    words = ("-runtime", "torch", "-pservers", "2", "-parallelism", "3", *entry())
+    said = local(lives, package.parent, *words, "package")
+    assert said.code == 2
+    assert "-pservers 2 with -runtime torch, which has none: leave one out" in said.err
+    assert not (package.parent / "build").exists()

@@ -232,6 +232,29 @@ def test_a_dry_run_shows_what_would_be_sent_and_sends_nothing(plane: ControlPlan
     assert unchecked.out.count("\nkind: Job\n") == 2
 
 
+def test_a_torch_program_is_one_job_that_the_cluster_takes(me: User) -> None:
+    words = (
+        "submit",
+        "-jobname",
+        NAME,
+        "-image",
+        "i",
+        "-parallelism",
+        "3",
+        "-runtime",
+        "torch",
+        "-entry",
+        "python t.py",
+    )
+    said = me(*words)
+    assert said.code == 0, said.err
+    assert f"job {NAME} is submitted to {me.namespace}: 3 trainers; `paddlectl logs -f {NAME}`" in said.err
+    told = me("describe", NAME)
+    assert told.code == 0
+    assert "pserver" not in told.out
+    assert me("kill", "-rm", NAME).code == 0
+
+
 PROGRAM = """\
 from launcher import job
 

@@ -75,7 +75,20 @@ def problems(**wrong: Any) -> tuple[str, ...]:  # noqa: ANN401  # whatever a use
             {"volumes": Volume("/v", csi={"driver": "d", "volumeHandle": "h", "nodeStageSecretRef": "ceph"})},
             "csi has nodeStageSecretRef: 'ceph': expected the Secret as {'name': ...}",
         ),
-        ({"pservers": 0}, "pservers=0: expected a whole number from 1 to 1000"),
+        (
+            {"pservers": 0},
+            "pservers=0: expected a whole number from 1 to 1000, or a runtime that has none, such as torch",
+        ),
+        ({"pservers": -1}, "pservers=-1: expected a whole number from 1 to 1000"),
+        (
+            {"runtime": "tourch"},
+            "runtime='tourch': expected fleet, env, torch, jax, paddle, tensorflow, xgboost or lightgbm",
+        ),
+        (
+            {"runtime": "torch", "topology": "trainer_config.py"},
+            "topology='trainer_config.py' is for Paddle's v1, runtime='torch' is not: set one",
+        ),
+        ({"env": {"LAUNCHER_RUNTIME": "env"}}, "env has LAUNCHER_RUNTIME: that is set by runtime"),
         ({"trainers": "3"}, "trainers='3': expected a whole number"),
         ({"trainers": True}, "trainers=True: expected"),
         ({"gpu_nums": -1}, "gpu_nums=-1: expected a whole number from 0"),

@@ -12,6 +12,8 @@ import pytest
 import yaml  # type: ignore[import-untyped]  # comes with the kubernetes package, its stubs do not
 
 from launcher.job import CephFSVolume, JobError, PaddleJob, Volume
+from launcher.job.checking import RUNTIMES
+from launcher.job.entry import WITHOUT_PSERVERS
 from launcher.job.pods import MAKE_ROOT_FILES
 from launcher.pod.settings.nouns import PeersFrom, Role, Runtime, Settings
 from launcher.pod.settings.variables import read_settings
@@ -228,6 +230,31 @@ def test_the_place_of_all_jobs_is_on_the_first_volume_that_can_be_written_to() -
     assert environ(jobs("csi")[0])["JOB_PATH"] == "/mnt/efs/all/jobs"
     assert "JOB_PATH" not in environ(jobs("gpu")[0])
     assert settings(jobs("gpu")[0]).record == "none"
+
+
+@pytest.mark.parametrize("runtime", WITHOUT_PSERVERS)
+def test_programs_without_pservers_are_one_job_that_asks_for_nothing_of_theirs(runtime: str) -> None:
+    program = {"job_name": "a", "runtime_image": IMAGE, "entry_point": "python t.py", "runtime": runtime}
+    job = PaddleJob(**program, trainers=4, cpu_nums=3, psmemory="9Gi")  # type: ignore[arg-type]  # texts, all of them
+    assert (job.pservers, job.together) == (0, True)
+    only, *others = job.manifests()
+    assert [each["kind"] for each in others] == ["Service", "NetworkPolicy"]
+    found = settings(only)
+    assert (found.runtime, found.role, found.members) == (runtime, Role.NODE, 4)
+    assert found.command == ("python", "t.py")
+    assert container(only)["resources"]["requests"] == {"cpu": "3", "memory": "1Gi"}
+    assert json.loads(only["metadata"]["annotations"]["paddle-launcher/spec"])["runtime"] == runtime
+
+
+def test_the_runtimes_of_a_job_are_the_launcher_s() -> None:
+    assert {*RUNTIMES, "v1"} == set(Runtime)
+    assert set(WITHOUT_PSERVERS) == {each for each in Runtime if not each.has_pservers}
+
+
+def test_fleet_said_is_fleet_meant() -> None:
+    job = PaddleJob(job_name="a", runtime_image=IMAGE, entry_point="python t.py", runtime="fleet")
+    assert {settings(each).runtime for each in job.manifests() if each["kind"] == "Job"} == {Runtime.FLEET}
+    assert job.pservers == 2
 
 
 def test_a_job_is_a_value() -> None:

@@ -78,6 +78,7 @@ def test_the_variables_are_the_seeds_and_where_the_peers_are() -> None:
         "CONF_PADDLE_PORTS_NUM_SPARSE": "2",
         "CONF_PADDLE_GRADIENT_NUM": "3",
         "LAUNCHER_PEERS": "static:127.0.1.1,127.0.1.2,127.0.1.3",
+        "LAUNCHER_PORTS": "13236",
         "LAUNCHER_STATUS_PORT": "8006",
         "LAUNCHER_WORKDIR": "/demo/pods/127.0.1.2/root",
         "POD_IP": "127.0.1.2",
