@@ -20,6 +20,9 @@ from tests.support.gang_world.checks import Broken
 from tests.support.gang_world.faults import FAULTS, Fault, play
 from tests.support.gang_world.world import START, World
 
+# Nothing here waits: it computes, for up to a minute where nothing else runs.
+pytestmark = pytest.mark.timeout(900)
+
 EXAMPLES = int(os.environ.get("MODEL_EXAMPLES", "250"))
 ROUNDS = int(os.environ.get("MODEL_ROUNDS", "1"))
 SPANS = (6.0, 18.0, 2.0, 12.0, 22.0)
