@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
+import subprocess
+import sys
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,7 +17,7 @@ import pytest
 from tests.support.gangs import Fault, Gang, gang
 from tests.support.launchers import STATUS_PORT
 from tests.support.outcomes import is_done, note
-from tests.support.script import WORKER
+from tests.support.wall_clock import WallClock
 from tests.support.whole_volume import whole_volume
 
 pytestmark = pytest.mark.timeout(90)
@@ -25,8 +28,7 @@ PATIENT = {"LAUNCHER_PEER_TIMEOUT": "9"}  # so that nobody is lost to a busy mac
 LOST = 3.0
 MINUTE = 60.0  # thirty leases
 SEALING = 5.0  # so long a verdict waits for the volume
-LIBRARIES = [*Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")]
-WITHOUT = ("env", "-u", "LD_PRELOAD", *WORKER)  # where it leaves the monotonic clock alone it breaks `sleep`
+HOUR = 3600
 
 
 def undisturbed(g: Gang, seconds: float) -> None:
@@ -76,27 +78,37 @@ def test_a_volume_that_hangs_does_not_stop_a_stop(tmp_path: Path) -> None:
         assert g.last_end() - at < 5
 
 
-def with_false_time(clock: Path) -> dict[str, str]:
-    """Return what gives a launcher a clock that is moved by writing into a file."""
-    if not LIBRARIES:
-        pytest.skip("there is no libfaketime: install Debian's package faketime")
-    clock.write_text("+0")
-    return {
-        "LD_PRELOAD": str(LIBRARIES[0]),
-        "FAKETIME_TIMESTAMP_FILE": str(clock),
-        "FAKETIME_CACHE_DURATION": "1",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-    }
+CLOCKS = """
+import sys, time
+wall, other = time.time(), time.monotonic()
+print(flush=True)
+sys.stdin.readline()
+time.sleep(0.01)
+print(round((time.time() - wall) / 3600), round((time.monotonic() - other) / 3600))
+"""
+
+
+def test_a_clock_that_jumps_leaves_every_sleep_alone(tmp_path: Path) -> None:
+    """Or else it is not its clock that a gang suffers from: what sleeps in a launcher, once it must, fails."""
+    clock = WallClock(tmp_path / "clock")
+    env = {**os.environ, **clock.env}
+    words = [sys.executable, "-c", CLOCKS]
+    with subprocess.Popen(words, env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+        assert program.stdout
+        program.stdout.readline()
+        clock.jump(-HOUR)
+        told, _ = program.communicate("\n")
+    assert told.split() == ["-1", "0"]
 
 
 def test_clocks_that_jump_by_an_hour_disturb_nobody(tmp_path: Path) -> None:
     """The leader's an hour ahead and a member's an hour back."""
-    clocks = [tmp_path / "leader", tmp_path / "member"]
-    false = {rank: with_false_time(clock) for rank, clock in enumerate(clocks)}
-    with gang(3, tmp_path, command=WITHOUT, faults=[HELD], env=PATIENT, env_of=false) as g:
+    leader, member = WallClock(tmp_path / "leader"), WallClock(tmp_path / "member")
+    env_of = {0: leader.env, 1: member.env}
+    with gang(3, tmp_path, faults=[HELD], env=PATIENT, env_of=env_of) as g:
         g.await_trace("fault", 3)
-        for clock, moved in zip(clocks, ("+1h", "-1h"), strict=True):
-            clock.write_text(moved)
+        leader.jump(HOUR)
+        member.jump(-HOUR)
         undisturbed(g, 2.0)
         g.go()
         is_done(g)
