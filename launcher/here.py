@@ -19,6 +19,7 @@ AROUND = 6  # bytes around each key and value: quotes, a colon, a comma
 NAME = 128  # characters
 FACTS = 64
 INTERVAL = 0.2
+BRIEF = 0.1  # a report waits no longer for its answer
 LONG = 1000000.0  # seconds
 LATE = 5.0  # the launcher itself keeps the time; it counts as gone when it is this late
 ADVICE = "give each its own name, as f'pass-{n}'"
@@ -268,7 +269,7 @@ class _Mine:
         with self._lock:
             self._due, self._sent = time.monotonic() + INTERVAL, self._facts
             try:
-                _call({"ask": "progress", "facts": self._facts}, 0.1)
+                _call({"ask": "progress", "facts": self._facts}, BRIEF)
             except OSError:
                 self._due += LATE  # the launcher does not respond or is gone; it may still read this one
 

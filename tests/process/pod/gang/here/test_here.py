@@ -27,6 +27,8 @@ PRELUDE = """
 import os, sys, threading, time
 from launcher import here
 
+here.BRIEF = 30  # a busy machine is no launcher that stands still: its reports, too, go over one connection
+
 def refused(call, *arguments, **named):
     try:
         told = f"returned {call(*arguments, **named)}"
@@ -325,6 +327,7 @@ def test_reports_go_on_while_another_thread_waits_and_hold_it_up_no_more_than_it
     script = """
 waiting = threading.Thread(target=here.barrier, args=("b",))
 waiting.start()
+sys.stdin.readline()
 for number in range(30):
     here.progress(pass_=number)  # each is sent at once
 waiting.join()
@@ -332,6 +335,10 @@ refused(here.barrier, "b")
 """
     gang = start_gang(2)
     program = gang.start(0, script)
+    assert program.stdin
+    wait_until(lambda: gang.at(0) == ("b",))
+    program.stdin.write("\n")
+    program.stdin.flush()
     wait_until(lambda: gang.services[0].progress == {"pass": 29})
     assert gang.at(0) == ("b",)
     assert len(gang.services[0].callers) == 2
