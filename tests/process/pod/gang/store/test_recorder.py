@@ -60,14 +60,20 @@ def until(check: Callable[[], object]) -> None:
     wait_until(lambda: bool(check()))
 
 
+def is_idle(records: Recorder) -> bool:
+    """Return whether nothing is under way or asked for; it holds this lock while it ends a round."""
+    with records._changed:
+        return records._since is None and not records._asked
+
+
 def settled(records: Recorder, nudges: Nudges) -> None:
     """Wait until looks change nothing any more."""
-    until(lambda: records.facts.known)
+    until(lambda: records.facts.known and is_idle(records))
     before = -1
     while before != nudges.count:
         before = nudges.count
         records.look()
-        time.sleep(0.05)  # nothing shows that nothing comes
+        until(lambda: is_idle(records))
 
 
 def test_without_a_record_wishes_come_true_at_once(told: Told, nudges: Nudges) -> None:
@@ -144,6 +150,7 @@ def test_a_number_beyond_counts_even_while_its_file_cannot_be_seen(
     records = Recorder(record_in(tmp_path), nudges, told)
     records.wish_generation(generation(1))
     until(lambda: records.facts.made == 1)
+    settled(records, nudges)  # or else it may read what is half written
     (home_in(tmp_path) / "now").write_bytes(b"0000000002\n")
     records.look()
     until(lambda: records.facts.trouble)
@@ -210,16 +217,18 @@ def test_no_call_waits_for_a_file_system_that_does_not_answer(tmp_path: Path, to
     """It hangs for longer than all that is done here: a call that waited for it would never come back."""
     with hanging_volume(tmp_path) as volume, volume.hanging():
         records = Recorder(record_in(tmp_path), nudges, told, patience=0.05)
-        begun = time.monotonic()
         records.wish_generation(generation(1))
         records.wish_verdict(FAILURE)
         for _ in range(50):
             records.look()
             _ = records.facts
         assert not records.facts.known
-        time.sleep(max(0.0, begun + 0.06 - time.monotonic()))  # the patience
-        records.look()
-        assert "does not answer" in records.facts.trouble
+
+        def told_of_it() -> bool:
+            records.look()
+            return "does not answer" in records.facts.trouble
+
+        until(told_of_it)  # once its patience is over
         assert records.facts.made == 0
         assert records.facts.sealed is None
 

@@ -257,8 +257,8 @@ def test_a_run_waits_while_the_counter_moves_and_for_its_limits_after_that(tmp_p
     looks.until(lambda: "run 1 of this name" in looks.recorder.facts.held)
     end = time.monotonic() + 1.0
     while time.monotonic() < end:
-        old.move(0)
         moved = time.monotonic()
+        old.move(0)
         looks.recorder.look()
         assert looks.recorder.facts.held
         time.sleep(0.05)  # the pace of a counter
