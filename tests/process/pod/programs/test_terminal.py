@@ -138,7 +138,7 @@ def lives() -> Iterator[Lives]:
 @pytest.fixture
 def shell(lives: Lives) -> Iterator[Terminal]:
     """An interactive shell with job control on a terminal of its own."""
-    with Terminal(BASH, lives.environment({"LAUNCHER_GRACE": "0.5"})) as terminal:
+    with Terminal(BASH, lives.environment({"LAUNCHER_GRACE": "2"})) as terminal:
         yield terminal
 
 
@@ -214,7 +214,7 @@ def test_bg_leaves_the_command_in_the_background_where_it_may_not_read(shell: Te
 
 def test_the_command_gets_what_was_sent_and_nothing_else(shell: Terminal) -> None:
     """Not even a CONT when it starts, or with a TERM."""
-    shell.run(child("listener.py"))
+    shell.run(child("listener.py", 0, int(signal.SIGTERM)))
     shell.see("ready\r\n")
     shell.keys(CTRL_C)
     assert shell.see(re.compile(r".*?2\r\n", re.DOTALL))[0] == "^C2\r\n"
