@@ -60,7 +60,7 @@ def test_a_pod_whose_program_does_not_start_says_so_and_a_stop_ends_it_at_once(
         for each in g.places:
             each.send(signal.SIGTERM)
         assert g.codes() == [128 + signal.SIGTERM] * 2
-        assert g.last_end() - at < 5
+        assert g.last_end() - at < float(LIMITS["LAUNCHER_GRACE"]) / 2
 
 
 @BOTH
