@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,6 +24,35 @@ class ApiServer:
     tls: Callable[[], ssl.SSLContext]
     proxy: str | None = None
     server_name: str | None = None
+
+    def __post_init__(self) -> None:
+        kinds = self.pool.pool_classes_by_scheme
+        self.pool.pool_classes_by_scheme = {
+            scheme: type(kind.__name__, (kind,), {"QueueCls": Stack}) for scheme, kind in kinds.items()
+        }
+
+
+class Stack:
+    """Where urllib3 keeps connections that are not in use, without a lock.
+
+    Ctrl-C may come at any step. In the middle of a take from a `queue` it left the lock taken, and giving the
+    connection back, which is part of every end, waited for that lock for ever.
+    """
+
+    def __init__(self, _most: int) -> None:
+        self._kept: list[object] = []
+
+    def get(self, block: bool = True, timeout: float | None = None) -> object:  # noqa: ARG002  # as urllib3 calls it
+        """Take the one that was used last."""
+        try:
+            return self._kept.pop()
+        except IndexError:
+            raise queue.Empty from None
+
+    def put(self, each: object, block: bool = True) -> None:  # noqa: ARG002  # as urllib3 calls it
+        """Keep one; urllib3 fills a queue with None, for those that it may still make."""
+        if each is not None:
+            self._kept.append(each)
 
 
 def plain_server(host: str, tls: Callable[[], ssl.SSLContext], token: str = "") -> ApiServer | None:

@@ -6,6 +6,7 @@ cost 188 MB for 1,000 pods, and its Watch knows no back-off and no time-out.
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import socket
@@ -29,6 +30,16 @@ _FAULTS: tuple[tuple[type[BaseException], Fault], ...] = (
     (ConnectionRefusedError, "refused"),
     (urllib3.exceptions.ReadTimeoutError, "silent"),
 )
+
+
+class _Spent(urllib3.HTTPResponse):
+    """An answer that is done with.
+
+    Python asks a file that it drops whether it is `closed`, and throws away what is raised meanwhile: of urllib3's
+    own method that was Ctrl-C, if it came in that moment.
+    """
+
+    closed = io.IOBase.closed  # which runs no Python
 
 
 class Transport:
@@ -106,6 +117,8 @@ class Transport:
         finally:
             self._streams.discard(response)
             response.close()  # a stream may have more to come
+            io.IOBase.close(response)
+            response.__class__ = _Spent
 
     def _ask(
         self, method: str, path: str, query: Mapping[str, str], body: object, headers: Mapping[str, str],

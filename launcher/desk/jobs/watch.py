@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+import _thread
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -67,14 +67,22 @@ def _busy(error: BaseException, method: str) -> bool:
 
 @contextmanager
 def late(tell: Callable[[], None], seconds: float = LATE) -> Iterator[None]:
-    """Say something where what is done lasts longer."""
-    timer = threading.Timer(seconds, tell)
-    timer.daemon = True
-    timer.start()
+    """Say something where what is done lasts longer.
+
+    No `threading.Timer`: to start one waits under a Python lock, and Ctrl-C at that moment came out as another error.
+    """
+    done = _thread.allocate_lock()
+    done.acquire()
+
+    def watch() -> None:
+        if not done.acquire(timeout=seconds):
+            tell()
+
+    _thread.start_new_thread(watch, ())
     try:
         yield
     finally:
-        timer.cancel()
+        done.release()
 
 
 def patiently(tell: Callable[[str], None]) -> tenacity.Retrying:
