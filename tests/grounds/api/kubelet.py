@@ -59,6 +59,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         with kubelet.changed:
             log = list(kubelet.written.get(pod, ()))
+        at = len(log)  # what is written from now on is followed
         log = log[-int(query["tailLines"]) :] if "tailLines" in query else log
         since = query.get("sinceTime", "")[:19]
         sent = 0
@@ -71,7 +72,7 @@ class Handler(BaseHTTPRequestHandler):
                     self.close_connection = True
                     return
         if query.get("follow") == "true":
-            self.follow(pod, query, len(kubelet.written.get(pod, ())))
+            self.follow(pod, query, at)
         self.wfile.write(b"0\r\n\r\n")
 
     def follow(self, pod: str, query: dict[str, str], at: int) -> None:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import http.client
 import json
+import ssl
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import trustme
 
 from tests.grounds.api.control_plane import ControlPlane
-from tests.grounds.api.kubelet import Kubelet, bind, serving
+from tests.grounds.api.kubelet import Kubelet, Server, bind, serving
 from tests.process.desk.test_paddlectl import NAME, RUNNING, SUBMIT, by_python, ended, pods, submitted
 from tests.support.desks import User, user
 from tests.support.waiting import wait_until
+
+MANY = 32_000  # lines of 1,000 bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,3 +154,25 @@ def test_why_a_pod_that_runs_is_not_ready_is_its_launchers_own_sentence(stage: S
         each["name"]: each["why"] for each in json.loads(stage.me("describe", NAME, "-o", "json").out)["workers"]
     }
     assert [name for name, why in ready.items() if not why] == [stage.pods[0]]
+
+
+def test_the_kubelet_of_these_tests_loses_no_line_that_is_written_while_it_shows_older_ones() -> None:
+    kubelet, context = Kubelet(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority = trustme.CA()
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    kubelet.write("pod", *["x" * 1000] * MANY)
+    with Server(kubelet, context) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        trusting = ssl.create_default_context(cadata=authority.cert_pem.bytes().decode())
+        asking = http.client.HTTPSConnection("127.0.0.1", int(server.server_address[1]), context=trusting)
+        asking.request("GET", "/containerLogs/n/pod/c?follow=true")
+        answer = asking.getresponse()
+        answer.readline()  # the others are on their way, and no socket holds them all
+        kubelet.write("pod", "at last")
+        kubelet.end("pod")
+        rest = answer.read().splitlines()
+        asking.close()
+        server.shutdown()
+        thread.join()
+    assert (len(rest), rest[-1]) == (MANY, b"at last")
