@@ -60,7 +60,19 @@ def all_become(plane: ControlPlane, me: User, status: dict[str, object], role: s
 def submitted(plane: ControlPlane, me: User, *words: str) -> None:
     said = me(*SUBMIT, *words)
     assert (said.code, said.out) == (0, ""), said.err
-    wait_until(lambda: len(pods(plane, me)) == 5, timeout=20, every=0.1)
+    begun(plane, me)
+
+
+def begun(plane: ControlPlane, me: User) -> None:
+    """Wait for all pods, and for the controller to note that the Jobs have started: it makes the pods first.
+
+    One that is suspended in between has never started: it waits as one does that a queue holds.
+    """
+    wait_until(lambda: len(pods(plane, me)) == 5, timeout=30, every=0.1)
+    wait_until(
+        lambda: all(each["status"].get("startTime") for each in plane.items(me.namespace, "Job")),
+        timeout=30, every=0.1,
+    )  # fmt: skip
 
 
 def everything(plane: ControlPlane, me: User) -> set[str]:

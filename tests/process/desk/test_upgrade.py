@@ -7,7 +7,7 @@ import yaml  # type: ignore[import-untyped]  # comes with the kubernetes package
 
 from tests.grounds.api.control_plane import ControlPlane
 from tests.grounds.api.kubelet import bind, serving
-from tests.process.desk.test_paddlectl import RUNNING, all_become, ended, everything, pods
+from tests.process.desk.test_paddlectl import RUNNING, all_become, begun, ended, everything, pods
 from tests.support.desks import User
 from tests.support.vectors import MANIFESTS
 from tests.support.waiting import wait_until
@@ -25,10 +25,6 @@ def submitted(plane: ControlPlane, me: User) -> None:
     for each in yaml.safe_load_all((MANIFESTS / "submit.yaml").read_text()):
         plane.make(me.namespace, {**each, "metadata": {**each["metadata"], "namespace": me.namespace}})
     begun(plane, me)
-
-
-def begun(plane: ControlPlane, me: User) -> None:
-    wait_until(lambda: len(pods(plane, me)) == 5, timeout=30, every=0.1)
 
 
 def state(me: User) -> str:
