@@ -37,7 +37,7 @@ def test_a_wait_outlives_what_passes_and_a_running_job_does_not_start_again(plan
             ear.start()
             wait_until(lambda: not hiccups.script, timeout=30)
             all_become(plane, me, RUNNING)
-            wait_until(lambda: "is running" in told[-1], timeout=30)
+            wait_until(lambda: any("is running" in line for line in told), timeout=30)
             *first, last = pods(plane, me, "trainer")
             for name in first:
                 plane.become(me.namespace, name, ended(0))
