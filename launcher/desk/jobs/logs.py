@@ -110,30 +110,41 @@ class _Left(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class Following:
-    """Reads the logs of a gang's pods as they come, each on a thread."""
+    """Reads the logs of a gang's pods as they come, each on a thread.
+
+    The queues have no lock of Python's: Ctrl-C would leave it taken, and the end waits for it.
+    """
 
     desk: Desk
     name: str
     wanted: Wanted
-    found: queue.Queue[LogLine | Exception | None] = field(default_factory=lambda: queue.Queue(_HELD))
+    found: queue.SimpleQueue[LogLine | Exception | None] = field(default_factory=queue.SimpleQueue)
+    room: queue.SimpleQueue[None] = field(default_factory=queue.SimpleQueue)  # for so many lines
     left: threading.Event = field(default_factory=threading.Event)
     readers: dict[str, threading.Thread] = field(default_factory=dict)
     waited: str = ""
 
     def lines(self) -> Iterator[LogLine]:
         """Yield the lines of all pods, until the job has ended and all is read."""
+        self._make_room(_HELD)
         self._begun(self._watch)
         try:
             while (each := self.found.get()) is not None:
+                self._make_room(1)
                 if isinstance(each, Exception):
                     raise each
                 yield each
         finally:
             self.left.set()
-            while not self.found.empty():  # a thread that waits for room sees that it is in vain
-                self.found.get_nowait()
+            self._make_room(len(self.readers) + 2)  # a thread that waits for it sees that it is in vain
+
+    def _make_room(self, lines: int) -> None:
+        for _ in range(lines):
+            self.room.put(None)
 
     def _hand(self, each: LogLine | Exception | None) -> None:
+        if not self.left.is_set():
+            self.room.get()
         if self.left.is_set():
             raise _Left
         self.found.put(each)

@@ -1,4 +1,4 @@
-"""Ctrl-C at any step of a request ends it: none is lost, none becomes another error, and nothing waits for a lock."""
+"""Ctrl-C at any step of a request or of a follow ends it: none is lost, and none leaves a lock for which the end waits."""
 
 from __future__ import annotations
 
@@ -13,8 +13,12 @@ import pytest
 import urllib3
 
 from launcher.desk.jobs.api_calls import Api
+from launcher.desk.jobs.logs import Following, Wanted
+from launcher.desk.session import Desk, DeskFlags
+from launcher.job.values import LogLine
 from launcher.kube.server import ApiServer
 from launcher.kube.transport import Transport
+from tests.support.waiting import wait_until
 
 LIST = b'{"metadata": {"resourceVersion": "1"}, "items": []}'
 
@@ -87,3 +91,24 @@ def test_ctrl_c_at_any_step_of_a_request_ends_it(host: str) -> None:
             ended.append(interrupted(len(ended) + 1, lambda: list(api.listed("Pod"))))  # noqa: B023  # at once
     assert len(ended) > 200
     assert [step for step, end in enumerate(ended[:-1], 1) if not end] == []
+
+
+class _Written(Following):
+    """A follow of two lines that are there at once."""
+
+    def _watch(self) -> None:
+        for text in ("one", "two"):
+            self._hand(LogLine(role="trainer", rank=0, pod="p", text=text))
+
+
+@pytest.mark.timeout(60)
+def test_ctrl_c_at_any_step_of_a_line_that_is_followed_ends_it() -> None:
+    ended: list[bool | None] = []
+    while not ended or ended[-1] is not None:
+        follow = _Written(desk=Desk(DeskFlags()), name="j", wanted=Wanted())
+        lines = follow.lines()
+        assert next(lines).text == "one"
+        wait_until(lambda: follow.found.qsize() == 1)  # noqa: B023  # at once
+        ended.append(interrupted(len(ended) + 1, lambda: next(lines)))  # noqa: B023  # at once
+    assert len(ended) > 3
+    assert all(ended[:-1]), ended
