@@ -113,24 +113,26 @@ def _wait(desk: Desk, name: str, what: str) -> tuple[Wire, ...]:
     begun = time.monotonic()
     told = ""
     called = False
-    for objects in changes(desk.api, "Pod", f"{FILES_LABEL}={name}", tell=desk.terminal.note):
-        found = next(map(job_state.kube_pod, objects), None)
-        if found is None:
-            raise Problem(f"{what} was removed by someone else: run the command again")
-        if found.phase == "Running" and found.begun:
-            return ()
-        why = found.why or found.phase
-        if found.over or found.stuck:
-            raise Problem(f"{what} cannot start: {why}")
-        if time.monotonic() - begun > _PATIENCE:
-            raise Problem(f"{what} has not started after {_PATIENCE:.0f} s: {why}")
-        if found.why and found.why != told and found.why != "ContainerCreating":
-            desk.terminal.note(f"waiting for {what}: {found.why}")
-            told = found.why
-        if found.node and not called:
-            called = True
-            if line := _early(desk, name):
-                return (line,)
+    every = changes(desk.api, "Pod", f"{FILES_LABEL}={name}", tell=desk.terminal.note)
+    with closing(every):  # Ctrl-C while a generator is only dropped would be lost
+        for objects in every:
+            found = next(map(job_state.kube_pod, objects), None)
+            if found is None:
+                raise Problem(f"{what} was removed by someone else: run the command again")
+            if found.phase == "Running" and found.begun:
+                return ()
+            why = found.why or found.phase
+            if found.over or found.stuck:
+                raise Problem(f"{what} cannot start: {why}")
+            if time.monotonic() - begun > _PATIENCE:
+                raise Problem(f"{what} has not started after {_PATIENCE:.0f} s: {why}")
+            if found.why and found.why != told and found.why != "ContainerCreating":
+                desk.terminal.note(f"waiting for {what}: {found.why}")
+                told = found.why
+            if found.node and not called:
+                called = True
+                if line := _early(desk, name):
+                    return (line,)
     return ()  # never: a watch has no end
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import _thread
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,7 +25,7 @@ LATE = 2.0  # seconds after which a user wants to know what is waited for
 
 def changes(
     api: Api, kind: str, selector: str, *, every: int = 5, tell: Callable[[str], None] = lambda _: None
-) -> Iterator[tuple[_Json, ...]]:
+) -> Generator[tuple[_Json, ...]]:
     """Yield the objects whenever one may have changed, and after so many seconds at the latest; without end."""
     from launcher.desk.jobs.api_calls import as_problems
     from launcher.kube.watch import Watch

@@ -1,10 +1,12 @@
-"""Ctrl-C at any step of a request or of a follow ends it: none is lost, and none leaves a lock for which the end waits."""
+"""Ctrl-C at any step of what the desk asks ends it: none is lost, and none leaves a lock that its end waits for."""
 
 from __future__ import annotations
 
+import json
 import ssl
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from types import FrameType
@@ -12,6 +14,9 @@ from types import FrameType
 import pytest
 import urllib3
 
+from launcher.desk.config.datacenters import Storage
+from launcher.desk.files.paths import Remote
+from launcher.desk.files.visit import had
 from launcher.desk.jobs.api_calls import Api
 from launcher.desk.jobs.logs import Following, Wanted
 from launcher.desk.session import Desk, DeskFlags
@@ -20,7 +25,9 @@ from launcher.kube.server import ApiServer
 from launcher.kube.transport import Transport
 from tests.support.waiting import wait_until
 
-LIST = b'{"metadata": {"resourceVersion": "1"}, "items": []}'
+STATUS = {"phase": "Running", "containerStatuses": [{"state": {"running": {"startedAt": "now"}}}]}
+PODS = [{"metadata": {"name": "p"}, "status": STATUS}]
+LIST = json.dumps({"metadata": {"resourceVersion": "1"}, "items": PODS}).encode()
 
 
 class _Lists(BaseHTTPRequestHandler):
@@ -32,6 +39,12 @@ class _Lists(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(LIST)))
         self.end_headers()
         self.wfile.write(LIST)
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.do_GET()
+
+    do_DELETE = do_GET  # noqa: N815  # the name that http.server looks for
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
@@ -46,7 +59,7 @@ class _Server(ThreadingHTTPServer):
 
 @pytest.fixture
 def host() -> Iterator[str]:
-    """The address of an API without objects."""
+    """The address of an API of one pod, which runs."""
     with _Server(("127.0.0.1", 0), _Lists) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
@@ -79,18 +92,38 @@ def interrupted(step: int, ask: Callable[[], object]) -> bool | None:
     return None if steps < step else False
 
 
+@contextmanager
+def asking(host: str) -> Iterator[Desk]:
+    """A desk that has a connection."""
+    with urllib3.PoolManager(retries=False) as pool:
+        server = ApiServer(host=host, pool=pool, bearer=dict, tls=ssl.create_default_context)
+        desk = Desk(DeskFlags())
+        desk.api = Api(namespace="n", transport=Transport(server, agent="test", connect=5, silence=5))
+        assert len(list(desk.api.listed("Pod"))) == 1
+        yield desk
+
+
+def have_a_pod(desk: Desk) -> None:
+    manifest = {"kind": "Pod", "metadata": {"name": "p"}}
+    with had(desk, manifest, Remote(top="/pfs", path="", storage=Storage(), read_only=False, inside=True)):
+        pass
+
+
 @pytest.mark.timeout(60)
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # a process that ends closes no connection that it just took
-def test_ctrl_c_at_any_step_of_a_request_ends_it(host: str) -> None:
+@pytest.mark.parametrize(
+    ("ask", "every"), [(lambda desk: list(desk.api.listed("Pod")), 1), (have_a_pod, 10)], ids=["request", "pod"]
+)
+def test_ctrl_c_at_any_step_of_a_request_ends_it(host: str, ask: Callable[[Desk], object], every: int) -> None:
+    """Or at every tenth of many."""
+    with asking(host) as desk:
+        ask(desk)  # what it imports is there
     ended: list[bool | None] = []
     while not ended or ended[-1] is not None:
-        with urllib3.PoolManager(retries=False) as pool:
-            server = ApiServer(host=host, pool=pool, bearer=dict, tls=ssl.create_default_context)
-            api = Api(namespace="n", transport=Transport(server, agent="test", connect=5, silence=5))
-            assert list(api.listed("Pod")) == []  # a connection is there
-            ended.append(interrupted(len(ended) + 1, lambda: list(api.listed("Pod"))))  # noqa: B023  # at once
+        with asking(host) as desk:
+            ended.append(interrupted(every * len(ended) + 1, lambda: ask(desk)))  # at once
     assert len(ended) > 200
-    assert [step for step, end in enumerate(ended[:-1], 1) if not end] == []
+    assert [every * number + 1 for number, end in enumerate(ended[:-1]) if not end] == []
 
 
 class _Written(Following):
