@@ -10,7 +10,9 @@ import errno
 import json
 import os
 import re
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TypeVar
@@ -34,6 +36,7 @@ _VERSION = 1
 KEY = re.compile(r"[A-Za-z0-9-]{1,64}")
 _DIGITS = 10  # of a number in a file, which has the same length for ever
 AHEAD = 1000  # how far `now` may lag behind; a leader that dies between two files leaves it one behind
+HALF_WRITTEN = (0.01, 0.1, 1.0)  # seconds from one look at a torn verdict to the next
 REMEDY = "move it away, or set LAUNCHER_RECORD to another directory"
 
 _Noun = TypeVar("_Noun")
@@ -116,10 +119,18 @@ class Record:
         with self.home.opened(make=True) as home:
             if self.write(home, VERDICT, lambda: encode_verdict(verdict), spare=SPARE):
                 return verdict
-            standing = self.read(home, VERDICT, decode_verdict)
+            standing = self._verdict_of_another(home)
         if standing is None:
             raise RecordError(f"{self.home.path}/{VERDICT} was removed while it was read: check the volume")
         return standing
+
+    def _verdict_of_another(self, home: Dir) -> Outcome | None:
+        """Return the verdict that stands; where there are no hard links it may be seen while it is written."""
+        for pause in HALF_WRITTEN:
+            with suppress(RecordError):
+                return self.read(home, VERDICT, decode_verdict)
+            time.sleep(pause)
+        return self.read(home, VERDICT, decode_verdict)
 
     def note_stop(self, number: int) -> None:
         """Note that a launcher was told to stop in a generation."""

@@ -7,6 +7,8 @@ import json
 import os
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
@@ -19,6 +21,7 @@ from hypothesis import strategies as st
 from launcher.pod.gang.store.record import Record, RecordError, on_volume, record_of
 from launcher.pod.gang.store.runs import Runs
 from launcher.pod.outcome import Outcome
+from launcher.safefs import small_file
 from launcher.safefs.small_file import LIMIT
 from tests.support.keeping import KEY, generation, home_in, no_links, record_in
 from tests.support.mounts import mounted
@@ -139,6 +142,27 @@ def test_of_eight_that_make_the_same_number_one_wins_every_time(tmp_path: Path, 
     assert verdict
     assert {code for _, _, code in answers} == {verdict.code}
     assert len(list(home_in(tmp_path).iterdir())) == rounds + 2  # and `now`, and the verdict
+
+
+def test_a_verdict_that_another_is_just_writing_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without hard links a file has its name before it has its text."""
+    begun, write = threading.Event(), small_file._write
+
+    def late(fd: int, text: bytes) -> None:
+        if os.path.realpath(f"/proc/self/fd/{fd}").endswith("/verdict.json"):
+            begun.set()
+            time.sleep(0.05)
+        write(fd, text)
+
+    monkeypatch.setattr(small_file, "_write", late)
+    record = record_in(tmp_path, link=no_links)
+    first = threading.Thread(target=record.seal, args=(FAILURE,))
+    first.start()
+    assert begun.wait(30)
+    assert record.seal(SUCCESS) == FAILURE
+    first.join()
 
 
 KILLS = """
