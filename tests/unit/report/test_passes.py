@@ -92,6 +92,13 @@ def test_where_nothing_was_saved_a_tick_is_a_ranks_first_report_of_a_pass() -> N
     ]  # fmt: skip
 
 
+def test_a_report_without_a_pass_makes_no_tick() -> None:
+    steps = told(9.5, "progress", generation=1, role="node", rank=0, step=3)
+    events = sorted([*gang(1, 2), steps], key=lambda each: str(each["at"]))
+    (row,) = ticks_of(story_of(events)).values()
+    assert [each.number for each in row] == [0, 1]
+
+
 def test_pservers_have_no_passes() -> None:
     pserver = told(3, "phase", generation=1, role="pserver", rank=0, phase="training")
     story = with_output(story_of([pserver, told(9, "verdict", code=0)]), logged=(), saved={0: BEGAN + 5})

@@ -57,11 +57,6 @@ class Framework:
     tracked: bool = False
     files: Mapping[str, _Variable] = field(default_factory=dict)
 
-    @property
-    def names(self) -> frozenset[str]:
-        """Every variable that is set at some place."""
-        return frozenset((*self.set, *self.unless_given))
-
     def variables(self, place: Place) -> dict[str, str]:
         """Return what is set in any case."""
         return _texts(self.set, place)
@@ -110,6 +105,7 @@ _INTERFACES: Mapping[str, _Variable] = {
     "NCCL_SOCKET_IFNAME": lambda at: at.interface or None,
     "GLOO_SOCKET_IFNAME": lambda at: at.interface or None,
 }
+_NCCL: Mapping[str, _Variable] = {"NCCL_SOCKET_IFNAME": _INTERFACES["NCCL_SOCKET_IFNAME"]}
 
 # gRPC reads this before no_proxy: a gang is never behind a proxy, whatever else is.
 _NO_PROXY: Mapping[str, _Variable] = {"no_grpc_proxy": lambda at: ",".join(at.addresses)}
@@ -161,9 +157,7 @@ def _machines(at: Place) -> tuple[tuple[str, int], ...]:
 FRAMEWORKS: Mapping[Runtime, Framework] = {
     Runtime.ENV: Framework(set=_RANKS),
     Runtime.TORCH: Framework(set={**_RANKS, **_TORCHELASTIC}, unless_given=_INTERFACES),
-    Runtime.JAX: Framework(
-        set=_JAX, unless_given={**_NO_PROXY, "NCCL_SOCKET_IFNAME": _INTERFACES["NCCL_SOCKET_IFNAME"]}
-    ),
+    Runtime.JAX: Framework(set=_JAX, unless_given={**_NO_PROXY, **_NCCL}),
     Runtime.PADDLE: Framework(
         set=_PADDLE,
         unless_given={
@@ -179,7 +173,7 @@ FRAMEWORKS: Mapping[Runtime, Framework] = {
                 {"cluster": {"worker": at.endpoints}, "task": {"type": "worker", "index": at.rank}}
             )
         },
-        unless_given={**_NO_PROXY, "NCCL_SOCKET_IFNAME": _INTERFACES["NCCL_SOCKET_IFNAME"]},
+        unless_given={**_NO_PROXY, **_NCCL},
         ports=lambda at: (at.port,),
     ),
     Runtime.XGBOOST: Framework(
@@ -190,7 +184,7 @@ FRAMEWORKS: Mapping[Runtime, Framework] = {
             "DMLC_TASK_ID": lambda at: f"{at.rank:06}",  # the tracker sorts them as text
             "DMLC_NUM_WORKER": lambda at: at.size,
         },
-        unless_given={"NCCL_SOCKET_IFNAME": _INTERFACES["NCCL_SOCKET_IFNAME"]},
+        unless_given=_NCCL,
         ports=lambda _: (),
         tracked=True,
     ),
