@@ -5,7 +5,6 @@ Only that verb is imported, and nothing of Kubernetes before it is needed.
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 import io
 import os
@@ -115,5 +114,4 @@ def verb_parser(verb: str, program: str = arguments.PROGRAM) -> tuple[ModuleType
 
 def _desk(given: Namespace) -> Desk:
     terminal = Terminal.of(quiet=getattr(given, "q", False), verbose=getattr(given, "v", False))
-    flags = {each.name: getattr(given, each.name, "") for each in dataclasses.fields(DeskFlags)}
-    return Desk(DeskFlags(**flags), terminal=terminal)
+    return Desk(DeskFlags.said(given), terminal=terminal)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +28,11 @@ class DeskFlags:
     namespace: str = ""
     context: str = ""
     kubeconfig: str = ""
+
+    @classmethod
+    def said(cls, words: object) -> DeskFlags:
+        """Return those among the attributes of what was typed; completion's are not all there."""
+        return cls(**{each.name: getattr(words, each.name, "") for each in fields(cls)})
 
 
 class Desk:

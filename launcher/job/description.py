@@ -67,7 +67,7 @@ class Job:
             settled["gpu_nums"] = 1
         if self.runtime in WITHOUT_PSERVERS:
             settled |= {"pservers": 0, "together": True}
-        elif self.together:
+        elif self.together and self.pservers:  # none at all is refused, as elsewhere
             settled["pservers"] = self.trainers
         for name, value in settled.items():
             object.__setattr__(self, name, value)

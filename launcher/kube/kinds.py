@@ -12,7 +12,6 @@ from launcher.contract import JOB_LABEL, MANAGED_BY, NAME
 OURS = f"{MANAGED_BY}={NAME}"
 NAMES_ALONE = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"  # a list of no more
 
-
 PLACES = {
     "Event": ("/api/v1", "events"),
     "Job": ("/apis/batch/v1", "jobs"),

@@ -64,7 +64,7 @@ class Nudged:
     """Something that is looked at may have changed."""
 
 
-_Event = SignalCame | Ended | Halted | Returned | Nudged
+InboxEvent = SignalCame | Ended | Halted | Returned | Nudged
 
 
 class Inbox:
@@ -80,10 +80,10 @@ class Inbox:
         self._arrived: queue.SimpleQueue[int | Halted | Returned | Nudged] = queue.SimpleQueue()
         self._nudged = False
         self._back_by: float | None = time.monotonic()  # None while the main thread is here
-        self._ended: deque[_Event] = deque()
+        self._ended: deque[InboxEvent] = deque()
         threading.Thread(target=self._take_signals, name="signals", daemon=True).start()
 
-    def next(self, until: float | None = None) -> _Event | None:
+    def next(self, until: float | None = None) -> InboxEvent | None:
         """Return the next event, or None once the monotonic clock passes `until`."""
         self._back_by = None
         try:
@@ -100,7 +100,7 @@ class Inbox:
         back_by = self._back_by
         return 0.0 if back_by is None else max(0.0, now - back_by)
 
-    def _next(self, until: float | None) -> _Event | None:
+    def _next(self, until: float | None) -> InboxEvent | None:
         while not self._ended:
             wait = None if until is None else max(0.0, until - time.monotonic())
             try:
@@ -137,7 +137,7 @@ class Inbox:
                 case Returned(error=error) if error:
                     raise error
 
-    def wait(self, doing: str, until: float | None = None) -> _Event | None:
+    def wait(self, doing: str, until: float | None = None) -> InboxEvent | None:
         """Return the next event while no children run: a signal to stop ends the wait."""
         event = self.next(until)
         match event:

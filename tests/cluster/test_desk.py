@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from launcher.job import PaddleJob
-from tests.cluster.files import HOME, user_of
+from tests.cluster.files import HOME, SERVES, put_package, user_of
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.volumes import Volume
 from tests.grounds.docker.images import STAND_IN
@@ -43,12 +43,7 @@ if os.environ["TRAINING_ROLE"] == "TRAINER":
     print("lists", *seeds, told() == seeds, flush=True)
     while not os.path.exists("{HOME}/go"):
         time.sleep(0.05)
-else:
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    with socket.create_server(("", int(os.environ["PADDLE_PORT"]))) as door:
-        while True:
-            door.accept()[0].close()
-"""
+{SERVES}"""
 SUBMITS = f"""\
 from launcher import job
 
@@ -78,15 +73,11 @@ def me(namespace: Kubectl, tmp_path: Path) -> User:
 @pytest.fixture
 def packed(claimed: Volume) -> Volume:
     """A volume with the seeds' files, and a program that lists them."""
-    package = claimed.path / "package"
-    package.mkdir()
-    (package / "train.py").write_text(TRAINS)
-    (package / "lists.py").write_text(LISTS)
+    put_package(claimed, "package", {"train.py": TRAINS, "lists.py": LISTS})
     for name in SPACES:
         (claimed.path / name).mkdir()
         for number in range(3):
             (claimed.path / name / f"part-{number}.gz").touch()
-    claimed.path.chmod(0o777)
     return claimed
 
 

@@ -10,6 +10,7 @@ import sys
 import pytest
 import yaml  # type: ignore[import-untyped]  # comes with the kubernetes package, its stubs do not
 
+from tests.cluster.files import SERVES
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.pods import await_phase
 from tests.cluster.volumes import EXAMPLE, Volume
@@ -19,7 +20,8 @@ from tests.support.desks import CLAIM, shipped
 pytestmark = pytest.mark.usefixtures("images")
 
 MOUNT = "/home/jobpath"
-PROGRAM = """\
+PROGRAM = (
+    """\
 import json, os, signal, socket, sys
 from launcher import job
 
@@ -32,12 +34,9 @@ if not job.inside():
     print(mine.wait(timeout=200), flush=True)
 elif os.environ["TRAINING_ROLE"] == "TRAINER":
     print("the same file trains", os.environ["PADDLE_TRAINER_ID"], flush=True)
-else:
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    with socket.create_server(("", int(os.environ["PADDLE_PORT"]))) as door:
-        while True:
-            door.accept()[0].close()
 """
+    + SERVES
+)
 FLEET = {"entry_point": "/opt/launcher/bin/python train.py"}
 V1 = {"topology": "trainer_config.py", "passes": 2}
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.files import HOME, user_of
+from tests.cluster.files import HOME, SERVES, put_package, user_of
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.volumes import EXAMPLE, Volume
 from tests.support.desks import User
@@ -21,31 +21,23 @@ pytestmark = pytest.mark.usefixtures("images")
 
 WHEN = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 NAME = "my-paddlecloud-job"
-PROGRAM = """\
+PROGRAM = (
+    """\
 import os, sys, time
 print("lead", os.environ["TRAINING_ROLE"], os.environ["PADDLE_CLOUD_CURRENT_DATACENTER"], flush=True)
 if os.environ["TRAINING_ROLE"] == "TRAINER":
     print(open("here.txt").read().strip(), os.environ["TRAINER_ID"], flush=True)
     time.sleep(float(sys.argv[1]))
-else:
-    import signal, socket
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    with socket.create_server(("", int(os.environ["PADDLE_PORT"]))) as door:
-        while True:
-            door.accept()[0].close()
 """
+    + SERVES
+)
 
 
 @pytest.fixture
 def me(namespace: Kubectl, claimed: Volume, tmp_path: Path) -> User:
     """A user with the shipped Role, a volume and a package on it."""
-    made = user_of(namespace, tmp_path)
-    package = claimed.path / "ctr_demo_package"
-    package.mkdir()
-    (package / "train.py").write_text(PROGRAM)
-    (package / "here.txt").write_text("trainer of the package\n")
-    claimed.path.chmod(0o777)
-    return made
+    put_package(claimed, "ctr_demo_package", {"train.py": PROGRAM, "here.txt": "trainer of the package\n"})
+    return user_of(namespace, tmp_path)
 
 
 def submit(*more: str, package: str = f"{HOME}/ctr_demo_package", seconds: int = 3) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.cluster import Cluster
-from tests.cluster.files import HOME, user_of
+from tests.cluster.files import HOME, SERVES, put_package, user_of
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.volumes import Volume
 from tests.grounds.docker import image_tar
@@ -42,13 +42,7 @@ if os.environ["TRAINING_ROLE"] == "TRAINER":
     print(" Pass=0 Batch=1 samples=10 AvgCost=0.5", flush=True)
     while not os.path.exists("{HOME}/go"):
         time.sleep(0.1)
-else:
-    import signal, socket
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    with socket.create_server(("", int(os.environ["PADDLE_PORT"]))) as door:
-        while True:
-            door.accept()[0].close()
-"""
+{SERVES}"""
 
 
 @pytest.fixture(scope="module")
@@ -112,12 +106,8 @@ def layer_of(package: Path) -> bytes:
 
 @pytest.fixture
 def me(namespace: Kubectl, claimed: Volume, tmp_path: Path) -> User:
-    made = user_of(namespace, tmp_path)
-    package = claimed.path / "package"
-    package.mkdir()
-    (package / "train.py").write_text(PROGRAM)
-    claimed.path.chmod(0o777)
-    return made
+    put_package(claimed, "package", {"train.py": PROGRAM})
+    return user_of(namespace, tmp_path)
 
 
 def then(me: User, tree: Path, *words: str, timeout: float = 120) -> Said:

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path, PurePosixPath
-from threading import Thread
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -28,6 +27,7 @@ from tests.support.gangs import Fault, gang
 from tests.support.launchers import STATUS_PORT
 from tests.support.outcomes import DONE, is_done
 from tests.support.pods import JOB
+from tests.support.serving import served
 from tests.support.vectors import AT, FILES, RUNS, STATUSES, frames, has, index, lay, objects, told
 from tests.support.waiting import wait_until
 
@@ -304,15 +304,8 @@ def api_of(moment: str) -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             """Say nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with served(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as host:
+        yield f"http://{host}"
 
 
 @pytest.mark.parametrize(

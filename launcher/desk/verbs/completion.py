@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import threading
 from argparse import REMAINDER, ArgumentParser, Namespace
@@ -45,8 +44,7 @@ def run(given: Namespace, desk: Desk) -> int:
 
 def job_names(said: Namespace, desk: Desk, patience: float = _PATIENCE) -> Sequence[str]:
     """Return the names of jobs, none where anything is wrong or takes long; nothing is said of it."""
-    flags = {each.name: getattr(said, each.name, "") for each in dataclasses.fields(DeskFlags)}
-    there = Desk(DeskFlags(**flags), terminal=Terminal(quiet=True), environ=desk.environ)
+    there = Desk(DeskFlags.said(said), terminal=Terminal(quiet=True), environ=desk.environ)
     found: list[str] = []
 
     def look() -> None:

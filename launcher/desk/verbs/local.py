@@ -90,6 +90,7 @@ def _described(given: Namespace) -> PaddleJob:
             gpu_nums=given.gpu,
             pscpu=given.pscpu,
             psmemory=given.psmemory,
+            pservers=submit.pservers_of(given),
             trainers=given.pods or given.parallelism,
             trainer_package_path=str(package),
             topology=given.topology,

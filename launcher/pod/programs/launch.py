@@ -139,11 +139,12 @@ class Programs:
 
     def _reason_of(self, child: Child) -> str:
         """Return the reason of a failure by the child's code, and by what its framework wrote of it."""
-        told = Path(self.outputs[child.name].program.env.get(ERROR_FILE, os.devnull))
-        with suppress(OSError):
-            if said := torch_error.cause(told.read_bytes()):
-                return f"{policy.reason_of(child)}: {said}"
-        return policy.reason_of(child)
+        reason = policy.reason_of(child)
+        if told := self.outputs[child.name].program.env.get(ERROR_FILE):
+            with suppress(OSError):
+                said = torch_error.cause(Path(told).read_bytes())
+                return f"{reason}: {said}" if said else reason
+        return reason
 
     def _checked(self, state: ChildrenState, children: Sequence[Child]) -> ChildrenState:
         """Return the state with the pserver looked at, if every trainer is done; there may be none to look at."""

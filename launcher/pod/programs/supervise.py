@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from launcher.contract import Code
-from launcher.pod.inbox import HALTING, STOPPING, Ended, Halted, Inbox, SignalCame
+from launcher.pod.inbox import HALTING, STOPPING, Ended, Halted, Inbox, InboxEvent, SignalCame
 from launcher.pod.log import Tell
 from launcher.pod.outcome import Outcome, StartError
 from launcher.pod.programs import policy, processes
@@ -98,14 +98,20 @@ def run(
         event = inbox.next(policy.soonest(step.until, instructions.until))
         if isinstance(event, SignalCame) and event.signum in manners.stopping:
             stop = stop or policy.stopped(event.signum, event.at)
-        elif isinstance(event, SignalCame):
-            manners.give(event.signum, [child.pid for child in children if child.left])
-        elif isinstance(event, Halted):
-            manners.halted(event)
         elif isinstance(event, Ended):
             children = _ended(event, children, manners)
             early.append(event)
+        else:
+            _pass_on(event, children, manners)
         children = _look(children)
+
+
+def _pass_on(event: InboxEvent | None, children: Sequence[Child], manners: Manners) -> None:
+    """Give the children a signal that does not stop the launcher, and tell of a child that stands still."""
+    if isinstance(event, SignalCame):
+        manners.give(event.signum, [child.pid for child in children if child.left])
+    elif isinstance(event, Halted):
+        manners.halted(event)
 
 
 def sweep(still: Callable[[], list[Process]], tell: Tell) -> None:

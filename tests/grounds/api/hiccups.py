@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
 from tests.grounds.api.control_plane import ControlPlane
+from tests.support.serving import served
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,12 +147,6 @@ class Server(ThreadingHTTPServer):
 def between(plane: ControlPlane) -> Iterator[Hiccups]:
     """Stand before an API server."""
     hiccups = Hiccups(server=plane.server, authority=str(plane.ca))
-    with Server(hiccups) as server:
-        hiccups.endpoint = f"http://127.0.0.1:{server.server_address[1]}"
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield hiccups
-        finally:
-            server.shutdown()
-            thread.join()
+    with served(Server(hiccups)) as host:
+        hiccups.endpoint = f"http://{host}"
+        yield hiccups

@@ -8,12 +8,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 import trustme
 
 from tests.grounds.api.control_plane import ControlPlane
+from tests.support.serving import served
 
 
 @dataclass(slots=True)
@@ -120,24 +121,24 @@ def serving(plane: ControlPlane) -> Iterator[Kubelet]:
     issued: trustme.LeafCert = plane.authority.ca.issue_cert("127.0.0.1")
     issued.configure_cert(context)
     server = Server(kubelet, context)
-    port = server.server_address[1]
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    plane.ask("POST", "/api/v1/nodes", {"metadata": {"name": kubelet.name}})
+    with served(server):
+        register(plane, kubelet.name, server)
+        try:
+            yield kubelet
+        finally:
+            with kubelet.changed:
+                kubelet.closing = True
+                kubelet.changed.notify_all()
+
+
+def register(plane: ControlPlane, name: str, kubelet: HTTPServer) -> None:
+    """Make a node, and tell the API server where its kubelet answers."""
+    plane.ask("POST", "/api/v1/nodes", {"metadata": {"name": name}})
     status = {
         "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
-        "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": kubelet.server_port}},
     }
-    plane.change(f"/api/v1/nodes/{kubelet.name}/status", {"status": status})
-    try:
-        yield kubelet
-    finally:
-        with kubelet.changed:
-            kubelet.closing = True
-            kubelet.changed.notify_all()
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    plane.change(f"/api/v1/nodes/{name}/status", {"status": status})
 
 
 def bind(plane: ControlPlane, namespace: str, pod: str, kubelet: Kubelet) -> None:

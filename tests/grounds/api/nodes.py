@@ -25,6 +25,8 @@ from urllib.parse import parse_qs, urlsplit
 import trustme
 
 from tests.grounds.api.control_plane import ControlPlane, place_of
+from tests.grounds.api.kubelet import register
+from tests.support.serving import served
 
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 RUNNING: dict[str, Any] = {
@@ -199,25 +201,14 @@ def node_of(plane: ControlPlane, namespace: str, volume: Path, *, agent: tuple[s
     issued: trustme.LeafCert = plane.authority.ca.issue_cert("127.0.0.1")
     issued.configure_cert(context)
     server = Server(node, context)
-    plane.ask("POST", "/api/v1/nodes", {"metadata": {"name": node.name}})
-    status = {
-        "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
-        "daemonEndpoints": {"kubeletEndpoint": {"Port": server.server_address[1]}},
-    }
-    plane.change(f"/api/v1/nodes/{node.name}/status", {"status": status})
-    threads = [
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}),
-        threading.Thread(target=node.keep, args=(namespace,)),
-    ]
-    for thread in threads:
-        thread.start()
-    try:
-        yield node
-    finally:
-        node.closing = True
-        server.shutdown()
-        for thread in threads:
-            thread.join()
-        for each in node.agents:
-            each.kill()
-        server.server_close()
+    register(plane, node.name, server)
+    with served(server):
+        keeping = threading.Thread(target=node.keep, args=(namespace,))
+        keeping.start()
+        try:
+            yield node
+        finally:
+            node.closing = True
+            keeping.join()
+            for each in node.agents:
+                each.kill()

@@ -19,6 +19,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import trustme
 
+from tests.support.serving import served
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
@@ -291,15 +293,11 @@ def serving(api: ApiServer, ca: trustme.CA) -> Iterator[ApiServer]:
     ca.issue_cert("127.0.0.1", "localhost").configure_cert(context)
     server = Server(api, context)
     api.port = server.server_address[1]
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield api
-    finally:
-        api.close()
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with served(server):
+        try:
+            yield api
+        finally:
+            api.close()
 
 
 def matches(pod: Mapping[str, Any], query: Mapping[str, str]) -> bool:

@@ -143,6 +143,14 @@ def test_a_program_without_pservers_is_a_trainer_in_each_pod(lives: Lives, packa
         assert f"I am {rank} of 3 without a role: True\n" in log
 
 
+def test_no_pservers_are_refused_where_a_runtime_has_some(lives: Lives, package: Path) -> None:
+    said = local(lives, package.parent, "-pservers", "0", "-parallelism", "3", *entry(), "package")
+    assert said.code == 2
+    assert "pservers" in said.err
+    assert "or a runtime that has none, such as torch" in said.err
+    assert not (package.parent / "build").exists()
+
+
 def test_pservers_of_a_runtime_that_has_none_are_refused(lives: Lives, package: Path) -> None:
     words = ("-runtime", "torch", "-pservers", "2", "-parallelism", "3", *entry())
     said = local(lives, package.parent, *words, "package")

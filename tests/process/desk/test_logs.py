@@ -17,6 +17,7 @@ from tests.grounds.api.control_plane import ControlPlane
 from tests.grounds.api.kubelet import Kubelet, Server, bind, serving
 from tests.process.desk.test_paddlectl import NAME, RUNNING, SUBMIT, by_python, ended, pods, submitted
 from tests.support.desks import User, user
+from tests.support.serving import served
 from tests.support.waiting import wait_until
 
 MANY = 32_000  # lines of 1,000 bytes
@@ -161,11 +162,9 @@ def test_the_kubelet_of_these_tests_loses_no_line_that_is_written_while_it_shows
     authority = trustme.CA()
     authority.issue_cert("127.0.0.1").configure_cert(context)
     kubelet.write("pod", *["x" * 1000] * MANY)
-    with Server(kubelet, context) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
+    with served(Server(kubelet, context)) as host:
         trusting = ssl.create_default_context(cadata=authority.cert_pem.bytes().decode())
-        asking = http.client.HTTPSConnection("127.0.0.1", int(server.server_address[1]), context=trusting)
+        asking = http.client.HTTPSConnection(host, context=trusting)
         asking.request("GET", "/containerLogs/n/pod/c?follow=true")
         answer = asking.getresponse()
         answer.readline()  # the others are on their way, and no socket holds them all
@@ -173,6 +172,4 @@ def test_the_kubelet_of_these_tests_loses_no_line_that_is_written_while_it_shows
         kubelet.end("pod")
         rest = answer.read().splitlines()
         asking.close()
-        server.shutdown()
-        thread.join()
     assert (len(rest), rest[-1]) == (MANY, b"at last")

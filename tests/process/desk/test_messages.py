@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -24,6 +24,7 @@ from launcher.desk.cli import main
 from launcher.desk.errors import Problem
 from launcher.desk.session import Desk, DeskFlags
 from tests.support.desks import User
+from tests.support.serving import served
 from tests.support.vectors import objects
 
 pytestmark = pytest.mark.timeout(60)
@@ -75,16 +76,11 @@ def api(script: Script) -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             """Say nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        over.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with served(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as host:
+        try:
+            yield f"http://{host}"
+        finally:
+            over.set()
 
 
 def at(endpoint: str, home: Path) -> None:

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from types import FrameType
 
 import pytest
@@ -24,6 +23,7 @@ from launcher.desk.session import Desk, DeskFlags
 from launcher.job.values import LogLine
 from launcher.kube.server import ApiServer
 from launcher.kube.transport import Transport
+from tests.support.serving import served
 from tests.support.waiting import wait_until
 
 STATUS = {"phase": "Running", "containerStatuses": [{"state": {"running": {"startedAt": "now"}}}]}
@@ -61,12 +61,8 @@ class _Server(ThreadingHTTPServer):
 @pytest.fixture
 def host() -> Iterator[str]:
     """The address of an API of one pod, which runs."""
-    with _Server(("127.0.0.1", 0), _Lists) as server:
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
-        thread.join()
+    with served(_Server(("127.0.0.1", 0), _Lists)) as host:
+        yield f"http://{host}"
 
 
 def interrupted(step: int, ask: Callable[[], object]) -> bool | None:

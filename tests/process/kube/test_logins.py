@@ -7,7 +7,6 @@ import json
 import ssl
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,6 +20,7 @@ from launcher.kube import kubeconfig, packaged, refusals
 from launcher.kube.kubeconfig import Credentials
 from launcher.kube.server import ApiServer
 from launcher.kube.transport import Transport
+from tests.support.serving import served
 
 TOKEN = "token-of-the-test"  # noqa: S105  # opens nothing
 # Asks who it is, and says whether the package was imported for that.
@@ -80,15 +80,10 @@ def place(tmp_path: Path) -> Iterator[Place]:
     ca.issue_cert("127.0.0.1").configure_cert(context)
     ca.configure_trust(context)
     context.verify_mode = ssl.CERT_OPTIONAL
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Who) as server:
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-        serving = threading.Thread(target=server.serve_forever, args=(0.05,))
-        serving.start()
-        try:
-            yield Place(directory=tmp_path, host=f"https://127.0.0.1:{server.server_port}")
-        finally:
-            server.shutdown()
-            serving.join()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Who)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    with served(server) as host:
+        yield Place(directory=tmp_path, host=f"https://{host}")
 
 
 def who(server: ApiServer) -> dict[str, str]:

@@ -79,6 +79,7 @@ def problems(**wrong: Any) -> tuple[str, ...]:  # noqa: ANN401  # whatever a use
             {"pservers": 0},
             "pservers=0: expected a whole number from 1 to 1000, or a runtime that has none, such as torch",
         ),
+        ({"pservers": 0, "together": True}, "pservers=0: expected a whole number from 1 to 1000"),
         ({"pservers": -1}, "pservers=-1: expected a whole number from 1 to 1000"),
         (
             {"runtime": "tourch"},
