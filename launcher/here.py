@@ -1,17 +1,21 @@
-"""What a training program can ask its launcher for: barriers, small shared values, and progress reports.
+"""What a training program can ask its launcher for: barriers, small shared values, progress reports, passes.
 
 Python 3.8, nothing to install. Outside a launcher the same calls work as a gang of one.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
+from contextlib import contextmanager
+from pathlib import Path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Iterator
     from typing import Any
 
 VALUES = 64 * 1024  # bytes of all that one trainer shares, as JSON and with the keys
@@ -23,6 +27,9 @@ BRIEF = 0.1  # a report waits no longer for its answer
 LONG = 1000000.0  # seconds
 LATE = 5.0  # the launcher itself keeps the time; it counts as gone when it is this late
 ADVICE = "give each its own name, as f'pass-{n}'"
+OUTPUT, PASS, DONE = "output", "pass-{:05}", "done"  # names on the volume
+ALL_OF_DONE = 1 << 20  # bytes; a launcher reads no more
+SAVING = ".saving-"  # begins the name of a pass on its way, and of one that makes way
 
 
 class GenerationEnded(RuntimeError):
@@ -31,6 +38,14 @@ class GenerationEnded(RuntimeError):
 
 class Misuse(ValueError):
     """The call is wrong; the message says what to do."""
+
+
+class NotSaved(RuntimeError):
+    """A pass was not saved, since another trainer failed in it; the message says which one, and how."""
+
+
+class _Silent(TimeoutError):
+    pass
 
 
 def rank() -> int:
@@ -46,6 +61,39 @@ def trainers() -> int:
 def resume() -> tuple[int, str | None]:
     """Return the first pass to run and the directory of the last complete one; 0 and None at a fresh start."""
     return int(os.environ.get("LAUNCHER_START_PASS") or 0), os.environ.get("LAUNCHER_RESUME_DIR") or None
+
+
+def position() -> Any:  # noqa: ANN401  # as json.loads
+    """Return the position with which the pass of `resume` was saved, None if with none."""
+    return _done(resume()[1]).get("position")
+
+
+@contextmanager
+def saving(number: int, by: int | str = 0, position: object = None) -> Iterator[str | None]:
+    """Give the directory of a pass to the rank that writes it, or to each with by="all"; to the others None.
+
+    Every trainer calls it. After the block the pass is complete; else this raises on each, and nothing of it counts.
+    """
+    mine, alone = _mine(), not os.environ.get("LAUNCHER_HERE")
+    call = f"saving({number!r}, by={by!r})"
+    _check_pass(call, number, by)
+    told = {"pass": number, "position": json.loads(_text(call, position))}
+    mine.saving, mine.turn = True, mine.turn + 1
+    try:
+        with _together("begins"):
+            if alone or rank() == 0:
+                share("saving", [call, _new_directory(number)])
+        first, name = get("saving")
+        with _together("ends"):
+            if call != first:
+                raise Misuse(f"{call}, but trainer 0 calls {first}: expected the same call on every trainer")
+            yield str(_output() / name) if alone or by in ("all", rank()) else None
+        with _together("is complete"):
+            if alone or rank() == 0:
+                _complete(_output() / name, told)
+        mine.first = number + 1
+    finally:
+        mine.saving = False
 
 
 def xgboost() -> dict[str, str | int]:
@@ -100,7 +148,7 @@ def _ask(timeout: float | None, **question: Any) -> Any:  # noqa: ANN401  # as j
         answer = _call(dict(question, timeout=timeout), None if timeout is None else timeout + LATE)
     except OSError as error:
         if isinstance(error, socket.timeout):  # a TimeoutError only since 3.10
-            raise TimeoutError(
+            raise _Silent(
                 f"the launcher does not respond: no answer {LATE:g} s after the timeout of {timeout} s"
             ) from None
         raise GenerationEnded(f"the launcher is gone: {error}") from None
@@ -111,8 +159,6 @@ def _ask(timeout: float | None, **question: Any) -> Any:  # noqa: ANN401  # as j
 
 
 def _call(question: dict[str, Any], seconds: float | None) -> Any:  # noqa: ANN401  # as json.loads
-    import json
-
     name, _, token = os.environ.get("LAUNCHER_HERE", "").rpartition(":")
     line = json.dumps(dict(question, token=token)).encode() + b"\n"
     answer = _mine().wires.ask(name, line, seconds)
@@ -122,6 +168,104 @@ def _call(question: dict[str, Any], seconds: float | None) -> Any:  # noqa: ANN4
 def _check(call: str, name: object) -> None:
     if not (isinstance(name, str) and 0 < len(name) <= NAME and name.isprintable()):
         raise Misuse(f"{call}: {repr(name)[:80]} is not a name: expected a printable str of 1 to {NAME} characters")
+
+
+def _text(call: str, value: object) -> str:
+    try:
+        return json.dumps(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise Misuse(f"{call}: expected a value that JSON can hold: {error}") from None
+
+
+def _check_pass(call: str, number: object, by: object) -> None:
+    first = _mine().first
+    if _mine().saving:
+        raise Misuse(f"{call} within another: expected one after the other")
+    if not (isinstance(number, int) and number >= first):
+        raise Misuse(f"{call}: expected a whole number from {first} on: passes below it are complete already")
+    if by != "all" and not (isinstance(by, int) and 0 <= by < trainers()):
+        raise Misuse(f"{call}: expected by='all' or a rank, 0 to {trainers() - 1}")
+
+
+@contextmanager
+def _together(step: str) -> Iterator[None]:
+    """Take this step on every trainer; where it fails on one, fail on each."""
+    place, failure = f"saving {_mine().turn} {step}", None
+    try:
+        yield
+    except Exception as error:
+        failure = error
+        share(f"{place} not", f"trainer {rank()}: {type(error).__name__}: {error}"[: 2 * NAME])
+    barrier(place)
+    if failure:
+        raise failure
+    try:
+        raise NotSaved(get(f"{place} not", timeout=0))
+    except _Silent:
+        raise
+    except (TimeoutError, KeyError):  # nobody shared it
+        pass
+
+
+def _output() -> Path:
+    job = (os.environ["JOB_PATH"], os.environ.get("JOB_NAME", "")) if os.environ.get("JOB_PATH") else ()
+    return Path(*job, OUTPUT).absolute()
+
+
+def _new_directory(number: int) -> str:
+    """Make a pass's directory, of a name that no process of an earlier try knows; remove what such have left."""
+    output = _output()
+    output.mkdir(parents=True, exist_ok=True)
+    _remove(*output.glob(f"{SAVING}*"))
+    name = f"{SAVING}{PASS.format(number)}-{os.urandom(4).hex()}"
+    (output / name).mkdir()
+    return name
+
+
+def _complete(directory: Path, told: dict[str, Any]) -> None:
+    """Write `done`, and give the directory the name by which it counts."""
+    mine, named = _mine(), directory.with_name(PASS.format(told["pass"]))
+    mine.run = mine.run or _done(resume()[1]).get("run") or os.urandom(8).hex()
+    files = {path: size for path, size in _sizes(directory) if path != DONE}
+    who = {"run": mine.run, "runtime": os.environ.get("LAUNCHER_RUNTIME", ""), "trainers": trainers()}
+    text = json.dumps({**told, **who, "files": files})
+    if not files or len(text) > ALL_OF_DONE:
+        limit = f"expected 1 or more, and less than {ALL_OF_DONE} bytes for their names and the position"
+        raise Misuse(f"{directory} has {len(files)} files, with {len(text)} bytes in {DONE}: {limit}")
+    with (directory / DONE).open("w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    old = directory.with_name(f"{directory.name}-old")
+    if os.path.lexists(named):
+        named.rename(old)
+    directory.rename(named)
+    _remove(old)
+
+
+def _sizes(directory: Path, above: str = "") -> Iterator[tuple[str, int]]:
+    for entry in os.scandir(directory):
+        if entry.is_dir(follow_symlinks=False):
+            yield from _sizes(Path(entry.path), f"{above}{entry.name}/")
+        elif entry.is_file(follow_symlinks=False):
+            with Path(entry.path).open("rb") as file:  # an NFS client may remember the size of a while ago otherwise
+                yield above + entry.name, os.fstat(file.fileno()).st_size
+
+
+def _done(directory: str | Path | None) -> dict[str, Any]:
+    """Return what a pass says of itself, nothing where it is v1's, whose `done` is empty."""
+    try:
+        told = json.loads(Path(directory, DONE).read_bytes()) if directory else {}
+    except (ValueError, RecursionError):
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def _remove(*directories: Path) -> None:
+    import shutil
+
+    for each in directories:
+        shutil.rmtree(str(each), ignore_errors=True)
 
 
 def _fact(name: str, value: object) -> float | str:
@@ -216,6 +360,7 @@ class _Mine:
         self._due = 0.0
         self._timed = False
         self.wires = _Wires()
+        self.saving, self.turn, self.first, self.run = False, 0, resume()[0], ""
         self._shared: dict[str, str] = {}
         self._passed: set[str] = set()
         atexit.register(self._flush)
@@ -240,21 +385,14 @@ class _Mine:
                     self._flush()
 
     def keep(self, key: str, value: object) -> None:
-        import json
-
         with self._lock:
-            try:
-                shared = dict(self._shared, **{key: json.dumps(value)})
-            except (TypeError, ValueError, RecursionError) as error:
-                raise Misuse(f"share({key!r}): expected a value that JSON can hold: {error}") from None
+            shared = dict(self._shared, **{key: _text(f"share({key!r})", value)})
             if sum(len(each) + len(text) + AROUND for each, text in shared.items()) > VALUES:
                 raise Misuse(f"share({key!r}): one trainer's values can have at most {VALUES} bytes together")
             self._shared = shared
 
     def alone(self, ask: str, name: str = "", key: str = "", rank: int | None = None, **_: object) -> object:
         """Answer as the launcher of a single trainer would, but never wait: no other trainer can come."""
-        import json
-
         with self._lock:
             if ask == "get" and (key not in self._shared or rank not in (None, self._rank)):
                 raise KeyError(f"{key!r} was not shared, and without a launcher there is no other trainer")

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-OF_AN_OUTPUT = ("pass-*", "node_*", "run-*", "events.jsonl", ".launcher")
+# `.saving-*` is of a pass that did not become complete; whoever saves next removes it.
+OF_AN_OUTPUT = ("pass-*", ".saving-*", "node_*", "run-*", "events.jsonl", ".launcher")
 OF_A_RECORD = (
     *("gen-*.json", "stop-*", "now", "verdict.json", "verdict.spare"),
     *("run-number", "run-*.json", "counter-[01]", "rest"),

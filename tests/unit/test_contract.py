@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from launcher import contract
+from launcher import contract, here
 from launcher.contract import Code
+from launcher.safefs.small_file import LIMIT
 
 ROOT = Path(__file__).parents[2]
 MODULES = [path for path in sorted(ROOT.glob("launcher/**/*.py")) if path.stem != "contract"]
@@ -25,6 +26,7 @@ ANYWHERE = re.compile(
 # Words that are in use for other things as well: whole texts, and where they stand for something else.
 WORDS = {word for name, word in vars(contract).items() if name.isupper() and isinstance(word, str)}
 FOR_USERS = {"EXAMPLES", "USAGE", "HELP", "ONCE", "ADVICE"}  # texts with examples in them
+COPIED = "OUTPUT, PASS, DONE"  # in `launcher.here`, which imports nothing: compared below
 PREFIXES = (contract.PASS_PREFIX, contract.NODE_PREFIX, contract.RUN_PREFIX, "gen-")
 ELSEWHERE = {
     "data": {
@@ -70,7 +72,7 @@ def _constants(path: Path) -> Iterator[tuple[int, object]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             apart.add(id(node.value))
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in FOR_USERS:
+        if isinstance(node, ast.Assign) and _assigned(node) in {*FOR_USERS, COPIED}:
             apart.update(map(id, ast.walk(node.value)))
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
@@ -81,6 +83,19 @@ def _constants(path: Path) -> Iterator[tuple[int, object]]:
             )
         elif isinstance(node, ast.Constant) and id(node) not in apart:
             yield node.lineno, node.value
+
+
+def _assigned(node: ast.Assign) -> str:
+    return ast.unparse(node.targets[0]).strip("()")
+
+
+def test_what_here_writes_on_the_volume_has_the_launchers_names() -> None:
+    assert (here.OUTPUT, here.PASS.format(3), here.DONE) == (
+        contract.OUTPUT,
+        contract.pass_directory(3),
+        contract.DONE_FILE,
+    )
+    assert here.ALL_OF_DONE == LIMIT
 
 
 def is_said_again(name: str, value: object) -> bool:
