@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from launcher.dataset.problem import DatasetError as DatasetError
     from launcher.dataset.readers import cluster_files_reader as cluster_files_reader
     from launcher.dataset.readers import dist_reader as dist_reader
+    from launcher.dataset.readers import epoch_reader as epoch_reader
     from launcher.dataset.readers import gen_train_list as gen_train_list
     from launcher.dataset.readers import recordio_reader as recordio_reader
     from launcher.dataset.writing import convert as convert
@@ -29,6 +30,7 @@ _PLACES = {
     "convert": "writing",
     "dataset_from_reader": "writing",
     "dist_reader": "readers",
+    "epoch_reader": "readers",
     "gen_train_list": "readers",
     "recordio": "",
     "recordio_reader": "readers",

@@ -13,7 +13,7 @@ from launcher.text import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any, BinaryIO
 
     Reader = Callable[[], Iterator[Any]]
@@ -87,6 +87,45 @@ def dist_reader(
                         raise DatasetError(f"{shown(filename)}, line {at}: {error}") from None
 
     return dist_reader_creator
+
+
+def epoch_reader(
+    records: Sequence[Any],
+    seed: int,
+    epoch: int,
+    position: int = 0,
+    trainers: int | None = None,
+    trainer_id: int | None = None,
+) -> Reader:
+    """Return a reader of this trainer's records of an epoch, after those that all trainers together had before.
+
+    Of what is left each trainer has every `trainers`-th: in turn they give the order that one trainer alone has.
+    """
+    count, number = _trainer(trainers, trainer_id)
+    begin = _integer("position", position)
+    if not 0 <= begin <= len(records):
+        raise DatasetMisuse(f"position={begin} of {len(records)} records: expected 0 to {len(records)}")
+    seed, epoch = _integer("seed", seed), _integer("epoch", epoch)
+
+    def reader() -> Iterator[Any]:
+        for at in order_of(len(records), seed, epoch)[begin + number :: count]:
+            yield records[at]
+
+    return reader
+
+
+def order_of(records: int, seed: int, epoch: int) -> Sequence[int]:
+    """Return the order of an epoch: each record's number once, the same in every process that asks."""
+    from array import array
+    from random import Random
+
+    # Of all that `random` has, only this stays the same in later Pythons.
+    draw = Random(f"{seed} {epoch}").random  # noqa: S311  # no secret
+    order = array("Q", range(records))
+    for last in range(records - 1, 0, -1):
+        other = int(draw() * (last + 1))
+        order[last], order[other] = order[other], order[last]
+    return order
 
 
 def gen_train_list(

@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -77,6 +78,58 @@ def test_lines_go_to_exactly_one_trainer_each(records: int, trainers: int) -> No
         assert dataset.dataset_from_reader(f"{top}/all.csv", reader_of(records)) == records
         parts = [list(dataset.dist_reader(f"{top}/all.csv", trainers, each)()) for each in range(trainers)]
     assert sorted(row for part in parts for row in part) == rows(records)
+
+
+def in_turn(parts: list[list[Any]]) -> list[Any]:
+    """Return the records as the trainers had them, one each in turn."""
+    longest = max(map(len, parts))
+    return [part[at] for at in range(longest) for part in parts if at < len(part)]
+
+
+@given(st.integers(0, 80), st.integers(), st.integers(0, 9), st.data())
+def test_in_an_epoch_each_record_goes_to_exactly_one_trainer_in_the_order_of_one_also_after_a_resume_with_others(
+    records: int, seed: int, epoch: int, data: st.DataObject
+) -> None:
+    """Stages of an epoch, each with its number of trainers, of whom each has as many records as the others."""
+    rows = [f"record {number}" for number in range(records)]
+    had: list[str] = []
+    while len(had) < records:
+        trainers = data.draw(st.integers(1, 7))
+        most = data.draw(st.integers(1, 20))
+        readers = [dataset.epoch_reader(rows, seed, epoch, len(had), trainers, each) for each in range(trainers)]
+        parts = [list(islice(reader(), most)) for reader in readers]
+        assert len({len(part) for part in parts}) == 1 or len(had) + sum(map(len, parts)) == records
+        had += in_turn(parts)
+    assert had == list(dataset.epoch_reader(rows, seed, epoch, 0, 1, 0)())
+    assert sorted(had) == sorted(rows)
+
+
+def test_an_epoch_has_its_own_order_which_stays_for_ever() -> None:
+    def order(seed: int, epoch: int) -> list[int]:
+        return list(dataset.epoch_reader(range(10), seed, epoch)())
+
+    assert order(1, 0) == [6, 4, 1, 5, 2, 7, 8, 3, 0, 9]
+    assert order(1, 1) == [8, 4, 6, 9, 1, 0, 3, 7, 2, 5]
+    assert order(2, 0) == [1, 2, 4, 7, 3, 8, 9, 6, 0, 5]
+    orders = {tuple(dataset.epoch_reader(range(50), seed, epoch)()) for seed in range(-5, 5) for epoch in range(10)}
+    assert len(orders) == 100
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"position": 11}, "position=11 of 10 records: expected 0 to 10"),
+        ({"position": -1}, "position=-1 of 10 records: expected 0 to 10"),
+        ({"position": 1.5}, "position=1.5: expected a whole number"),
+        ({"seed": None}, "seed=None: expected a whole number"),
+        ({"epoch": "first"}, "epoch='first': expected a whole number"),
+        ({"trainers": 2, "trainer_id": 2}, "trainer_id=2 of trainer_count=2: expected 0 to 1"),
+    ],
+)
+def test_an_epoch_that_cannot_be_is_refused(asked: dict[str, Any], told: str) -> None:
+    with pytest.raises(DatasetMisuse) as refused:
+        dataset.epoch_reader(range(10), **{"seed": 1, "epoch": 0, **asked})
+    assert str(refused.value) == told
 
 
 def test_count_and_number_come_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
