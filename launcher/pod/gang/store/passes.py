@@ -12,12 +12,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import Any
 
 from launcher.contract import DONE_FILE, PASS_PREFIX, pass_directory
 from launcher.pod.gang.store.record import RecordError
+from launcher.pod.outcome import SettingsError
+from launcher.pod.settings.nouns import Runtime
 from launcher.safefs.dirs import Below, Dir, directory_inside, names, opened
 from launcher.safefs.overlay import Kind, walk
 from launcher.safefs.small_file import content
+from launcher.text import shown
 
 _NAME = re.compile(rf"{PASS_PREFIX}(\d{{5,9}})")
 PASSES_KEPT = 10  # as many of the newest are told: members that see different ones have one of these in common
@@ -51,6 +55,18 @@ def complete(output: Below, *, without: Baseline = NOTHING) -> tuple[int, ...]:
         done = (number for number in sorted(_numbers(found), reverse=True) if _is_new(found, number, without))
         good = (number for number in islice(done, TRIED) if _is_whole(found, number))
         return tuple(sorted(islice(good, PASSES_KEPT)))
+
+
+def refuse_others(output: Below, passes: tuple[int, ...], runtime: Runtime) -> None:
+    """Refuse passes whose newest a program of another framework saved; `env` is any framework's."""
+    if not passes:
+        return
+    at = output.at(pass_directory(passes[-1]))
+    with at.found() as found:
+        saved = _facts((content(found, DONE_FILE) if found else None) or b"").get("runtime")
+    if saved and Runtime.ENV not in (saved, runtime) and saved != runtime:
+        said = f"{at.path} was saved by a program of LAUNCHER_RUNTIME={shown(saved)}, and this one is of {runtime}"
+        raise SettingsError([f"{said}: set LAUNCHER_RUNTIME={shown(saved)}, or move the passes away to begin anew"])
 
 
 def _numbers(output: Dir) -> tuple[int, ...]:
@@ -104,8 +120,15 @@ def _sizes(at: Dir) -> dict[str, int]:
 
 def _named(done: bytes) -> dict[str, int]:
     """Return the files that `done` names, none where it is torn or says it in another way."""
-    try:
-        files = json.loads(done)["files"]
-        return dict(files) if all(type(size) is int and size >= 0 for size in files.values()) else {}
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    files = _facts(done).get("files")
+    if not isinstance(files, dict) or not all(type(size) is int and size >= 0 for size in files.values()):
         return {}
+    return files
+
+
+def _facts(done: bytes) -> dict[str, Any]:
+    try:
+        facts = json.loads(done)
+    except (ValueError, RecursionError):
+        return {}
+    return facts if isinstance(facts, dict) else {}

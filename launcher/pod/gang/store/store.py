@@ -10,7 +10,7 @@ from launcher.pod.gang.protocol.messages import Generation
 from launcher.pod.gang.protocol.state import Recorded
 from launcher.pod.gang.store.archive import make_way
 from launcher.pod.gang.store.event_file import EventFile
-from launcher.pod.gang.store.passes import NOTHING, Baseline, complete
+from launcher.pod.gang.store.passes import NOTHING, Baseline, complete, refuse_others
 from launcher.pod.gang.store.record import Record, RecordError, output_of, record_of
 from launcher.pod.gang.store.recorder import Recorder
 from launcher.pod.gang.store.runs import runs_beside
@@ -136,7 +136,9 @@ class Store:
             moved = make_way(self._record, self._output) if leads else None
             if moved:
                 self._tell("finished_run_moved_aside", to=moved.to, names=list(moved.names))
-            return complete(self._output)
+            passes = complete(self._output)
+            refuse_others(self._output, passes, self._settings.runtime)
+            return passes
         if self._baseline is None:
             self._baseline = Baseline.take(self._output)
         return complete(self._output, without=self._baseline or NOTHING) if leads else None

@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launcher.pod.gang.store.passes import PASSES_KEPT, TRIED, Baseline, complete
+from launcher.pod.gang.store.passes import PASSES_KEPT, TRIED, Baseline, complete, refuse_others
 from launcher.pod.gang.store.record import RecordError
+from launcher.pod.outcome import SettingsError
+from launcher.pod.settings.nouns import Runtime
 from tests.support.keeping import JOB, output_in
 from tests.support.volume import lay_out
 
@@ -131,6 +133,37 @@ def test_a_pass_or_a_done_that_is_a_link_or_no_file_is_passed_over(tmp_path: Pat
     real.with_name("pass-00005").write_text("a file")
     os.mkfifo(save(tmp_path, 6) / "pipe")
     assert complete(output_in(tmp_path)) == (0,)
+
+
+@pytest.mark.parametrize(
+    ("saved", "runtime"),
+    [("torch", "torch"), ("env", "torch"), ("torch", "env"), ("", "jax"), (None, "jax"), ([], "jax")],
+)
+def test_a_pass_of_this_framework_or_of_no_certain_one_is_gone_on_from(
+    tmp_path: Path, saved: object, runtime: str
+) -> None:
+    save(tmp_path, 0, json.dumps({"files": SIZES, "runtime": saved}))
+    refuse_others(output_in(tmp_path), (0,), Runtime(runtime))
+
+
+@pytest.mark.parametrize("done", [None, b"", b"{", b"[]"])
+def test_a_done_that_does_not_tell_who_saved_it_refuses_nobody(tmp_path: Path, done: bytes | None) -> None:
+    save(tmp_path, 0, done)
+    refuse_others(output_in(tmp_path), (), Runtime.JAX)
+    refuse_others(output_in(tmp_path), (0,), Runtime.JAX)
+    refuse_others(output_in(tmp_path), (1,), Runtime.JAX)
+
+
+@pytest.mark.parametrize(("saved", "said"), [("torch", "torch"), ("jax\n", "'jax\\n'"), (["a"], "['a']")])
+def test_a_newest_pass_of_another_framework_is_refused(tmp_path: Path, saved: object, said: str) -> None:
+    save(tmp_path, 3, json.dumps({"files": SIZES, "runtime": "jax"}))
+    at = save(tmp_path, 4, json.dumps({"files": SIZES, "runtime": saved}))
+    with pytest.raises(SettingsError) as refused:
+        refuse_others(output_in(tmp_path), (3, 4), Runtime.JAX)
+    assert str(refused.value) == (
+        f"{at} was saved by a program of LAUNCHER_RUNTIME={said}, and this one is of jax: "
+        f"set LAUNCHER_RUNTIME={said}, or move the passes away to begin anew"
+    )
 
 
 def test_only_a_passs_own_name_counts(tmp_path: Path) -> None:
