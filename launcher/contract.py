@@ -1,7 +1,7 @@
 """What rooms, images and users must agree on, each written once: codes, words, ports, labels, names of files.
 
 No I/O here. Python 3.8, and no import: training programs, the pod and the desk all read it. `launcher.here` alone
-does not, since it may be copied by itself: it has no literal of these, and a test compares its limits with a pod's.
+does not, since it may be copied by itself: a test compares the names and limits that it has with these and a pod's.
 """
 
 from __future__ import annotations

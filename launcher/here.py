@@ -9,7 +9,7 @@ import json
 import os
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 TYPE_CHECKING = False
@@ -74,24 +74,27 @@ def saving(number: int, by: int | str = 0, position: object = None) -> Iterator[
 
     Every trainer calls it. After the block the pass is complete; else this raises on each, and nothing of it counts.
     """
-    mine, alone = _mine(), not os.environ.get("LAUNCHER_HERE")
-    call = f"saving({number!r}, by={by!r})"
+    mine, alone, call = _mine(), not os.environ.get("LAUNCHER_HERE"), f"saving({number!r}, by={by!r})"
+    leads, writes = alone or rank() == 0, alone or by in ("all", rank())
     _check_pass(call, number, by)
-    told = {"pass": number, "position": json.loads(_text(call, position))}
+    told = {"pass": number, "position": json.loads(_text(call, position))}  # as it is now
     mine.saving, mine.turn = True, mine.turn + 1
     try:
         with _together("begins"):
-            if alone or rank() == 0:
-                share("saving", [call, _new_directory(number)])
-        first, name = get("saving")
+            if leads:
+                share("here.saving", [call, _new_directory(number)])
+        first, name = get("here.saving")
         with _together("ends"):
             if call != first:
                 raise Misuse(f"{call}, but trainer 0 calls {first}: expected the same call on every trainer")
-            yield str(_output() / name) if alone or by in ("all", rank()) else None
+            yield str(_output() / name) if writes else None
         with _together("is complete"):
-            if alone or rank() == 0:
+            if leads:
                 _complete(_output() / name, told)
         mine.first = number + 1
+        if leads:
+            with suppress(OSError):  # the next pass removes it
+                _remove_older(number)
     finally:
         mine.saving = False
 
@@ -177,8 +180,15 @@ def _text(call: str, value: object) -> str:
         raise Misuse(f"{call}: expected a value that JSON can hold: {error}") from None
 
 
+def _keep() -> int:
+    said = os.environ.get("LAUNCHER_KEEP_PASSES") or "all"
+    if said != "all" and not (said.isdecimal() and int(said)):
+        raise Misuse(f"LAUNCHER_KEEP_PASSES={said!r}: expected a whole number from 1 on, or all")
+    return 0 if said == "all" else int(said)
+
+
 def _check_pass(call: str, number: object, by: object) -> None:
-    first = _mine().first
+    first, _ = _mine().first, _keep()
     if _mine().saving:
         raise Misuse(f"{call} within another: expected one after the other")
     if not (isinstance(number, int) and number >= first):
@@ -190,7 +200,7 @@ def _check_pass(call: str, number: object, by: object) -> None:
 @contextmanager
 def _together(step: str) -> Iterator[None]:
     """Take this step on every trainer; where it fails on one, fail on each."""
-    place, failure = f"saving {_mine().turn} {step}", None
+    place, failure = f"here.saving {step} ({_mine().turn})", None
     try:
         yield
     except Exception as error:
@@ -217,9 +227,13 @@ def _new_directory(number: int) -> str:
     output = _output()
     output.mkdir(parents=True, exist_ok=True)
     _remove(*output.glob(f"{SAVING}*"))
-    name = f"{SAVING}{PASS.format(number)}-{os.urandom(4).hex()}"
-    (output / name).mkdir()
-    return name
+    directory = _hidden(number)
+    directory.mkdir()
+    return directory.name
+
+
+def _hidden(number: int) -> Path:
+    return _output() / f"{SAVING}{PASS.format(number)}-{os.urandom(4).hex()}"
 
 
 def _complete(directory: Path, told: dict[str, Any]) -> None:
@@ -236,11 +250,26 @@ def _complete(directory: Path, told: dict[str, Any]) -> None:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
-    old = directory.with_name(f"{directory.name}-old")
+    old = _hidden(told["pass"])
     if os.path.lexists(named):
         named.rename(old)
     directory.rename(named)
     _remove(old)
+
+
+def _remove_older(number: int) -> None:
+    """Remove this run's passes below the newest complete ones that are to be kept; no trainer reads them any more."""
+    ours: dict[int, bool] = {}
+    for path in _output().iterdir() if _keep() else ():
+        with suppress(OSError):
+            told = {} if path.is_symlink() else _done(path)
+            if told.get("run") == _mine().run and told["pass"] <= number and path.name == PASS.format(told["pass"]):
+                ours[told["pass"]] = told["files"].items() <= dict(_sizes(path)).items()
+    kept = sorted(each for each, whole in ours.items() if whole)[-_keep() :]
+    for each in ours:
+        with suppress(OSError):
+            if kept and each < kept[0]:
+                _remove((_output() / PASS.format(each)).rename(_hidden(each)))
 
 
 def _sizes(directory: Path, above: str = "") -> Iterator[tuple[str, int]]:
@@ -253,10 +282,10 @@ def _sizes(directory: Path, above: str = "") -> Iterator[tuple[str, int]]:
 
 
 def _done(directory: str | Path | None) -> dict[str, Any]:
-    """Return what a pass says of itself, nothing where it is v1's, whose `done` is empty."""
+    """Return what a pass says of itself, nothing where it is v1's, whose `done` is empty, or is gone."""
     try:
         told = json.loads(Path(directory, DONE).read_bytes()) if directory else {}
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError, FileNotFoundError):
         return {}
     return told if isinstance(told, dict) else {}
 

@@ -47,6 +47,7 @@ def _settings(reader: Reader, arguments: Sequence[str], here: PurePosixPath) -> 
     # An init for one command: nothing about a job is asked for, and nothing of one is in the way.
     init = peers.source is PeersFrom.SELF and bool(command) and not reader.environ.get("LAUNCHER_RUNTIME")
     counts = Counts.read(reader, peers, role)
+    _whole_or(reader, "LAUNCHER_KEEP_PASSES", "all", high=1000)  # `launcher.here` reads it, when a pass is complete
     settings = Settings(
         runtime=runtime,
         role=role,
@@ -65,7 +66,7 @@ def _settings(reader: Reader, arguments: Sequence[str], here: PurePosixPath) -> 
         index=reader.index("JOB_COMPLETION_INDEX"),
         ports=_ports(reader),
         threads=reader.whole("TRAINER_COUNT", default=0, low=1, high=4096, shown="4 in start.sh"),
-        stage_threads=_stage_threads(reader),
+        stage_threads=_whole_or(reader, "LAUNCHER_STAGE_THREADS", "auto", high=64),
         timing=_timing(reader),
         max_restarts=reader.whole("LAUNCHER_MAX_RESTARTS", default=3, low=0, high=1000),
         status_port=reader.whole("LAUNCHER_STATUS_PORT", default=STATUS_PORT, low=1, high=65535),
@@ -146,11 +147,11 @@ def _ports(reader: Reader) -> Ports:
     )
 
 
-def _stage_threads(reader: Reader) -> int:
-    given = reader.text("LAUNCHER_STAGE_THREADS", default="auto")
-    if given == "auto":
+def _whole_or(reader: Reader, name: str, word: str, *, high: int) -> int:
+    """Return a whole number, 0 for the word."""
+    if reader.text(name, default=word) == word:
         return 0
-    return reader.whole("LAUNCHER_STAGE_THREADS", default=0, low=1, high=64, shown="auto")
+    return reader.whole(name, default=0, low=1, high=high, shown=word)
 
 
 def _timing(reader: Reader) -> Timing:

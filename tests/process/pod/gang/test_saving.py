@@ -113,6 +113,25 @@ def test_a_trainer_killed_while_a_pass_is_saved_costs_that_pass_alone(
         assert not list(g.output.glob(".saving-*"))
 
 
+def test_of_a_run_that_was_started_again_the_newest_passes_are_kept(tmp_path: Path) -> None:
+    who = "place, victim = 'block', 2\n"
+    with three(tmp_path, who + TRAINS, "all", LAUNCHER_KEEP_PASSES="1") as g:
+        assert g.verdict()[0] == 0
+        assert [each["resume"] for each in g.events("generation_made")] == [None, 0]
+        assert [path.name for path in g.output.glob("*pass-*")] == [pass_directory(PASSES - 1)]
+
+
+def test_a_pass_of_another_framework_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    saves = "with here.saving(0) as directory:\n    write(directory, 0)\nsys.exit(3)"
+    with three(tmp_path, saves, LAUNCHER_RUNTIME="torch", LAUNCHER_MAX_RESTARTS="0") as g:
+        assert g.verdict()[0] == 3
+    with gang(3, tmp_path, key="another-job", command=("true",), env={"LAUNCHER_RUNTIME": "jax"}) as g:
+        code, reason = g.verdict()
+        assert code == 78
+        assert "pass-00000 was saved by a program of LAUNCHER_RUNTIME=torch, and this one is of jax: " in reason
+        assert not g.events("generation_made")[1:]
+
+
 FAILS = """
 for number in range(start, 3):
     try:
@@ -190,7 +209,7 @@ def test_trainers_that_save_in_different_ways_are_refused(tmp_path: Path, call: 
 def test_a_saving_that_only_one_trainer_begins_ends_the_generation(tmp_path: Path) -> None:
     alone = "if here.rank() == 0:\n    with here.saving(0) as directory:\n        write(directory, 0)"
     with three(tmp_path, alone, LAUNCHER_MAX_RESTARTS="0") as g:
-        assert g.verdict() == (76, "trainer 0 waits at 'saving 1 begins', and trainer 1 is done")
+        assert g.verdict() == (76, "trainer 0 waits at 'here.saving begins (1)', and trainer 1 is done")
 
 
 def test_what_the_volume_refuses_is_told_to_all_before_the_block(tmp_path: Path) -> None:

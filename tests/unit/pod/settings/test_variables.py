@@ -102,6 +102,8 @@ def test_all_problems_are_told_at_once() -> None:
         ("TRAINER_COUNT", "0", "a whole number from 1"),
         ("LAUNCHER_STAGE_THREADS", "0", "a whole number from 1 to 64"),
         ("LAUNCHER_STAGE_THREADS", "many", "a whole number from 1 to 64"),
+        ("LAUNCHER_KEEP_PASSES", "0", "a whole number from 1 to 1000"),
+        ("LAUNCHER_KEEP_PASSES", "some", "a whole number from 1 to 1000"),
         ("CONF_PADDLE_NIC", "eth0 eth1", "without blanks"),
         ("CONF_PADDLE_NIC", "eth0\t", "without blanks"),
         ("CONF_PADDLE_PORT", "0", "from 1 to 65535"),

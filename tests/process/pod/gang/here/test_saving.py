@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,51 +13,29 @@ import pytest
 from launcher import here
 from launcher.contract import pass_directory
 from launcher.pod.gang.store.passes import complete
-from tests.support.keeping import JOB, output_in
+from tests.support.keeping import JOB, killed_at, output_in
+from tests.support.mounts import mounted
 
 pytestmark = pytest.mark.timeout(60)
-ROOT = Path(__file__).parents[5]
-# Killed at a step: before it makes, opens, lists, renames or removes something.
-SAVES = f"""
-import os, signal, sys
-sys.path.insert(0, {str(ROOT)!r})
-from launcher import here
-import shutil
-
-steps = int(sys.argv[1])
-
-def step(event, arguments):
-    global steps
-    if event.startswith(("os.mkdir", "os.rename", "os.rmdir", "os.remove", "os.scandir", "os.listdir")) or (
-        event == "open" and "output" in str(arguments[0])
-    ):
-        steps -= 1
-        if steps < 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-sys.addaudithook(step)
-with here.saving(int(sys.argv[2]), position=[sys.argv[3], 7]) as directory:
-    os.mkdir(directory + "/below")
-    for name in ("model", "below/.state"):
-        with open(os.path.join(directory, name), "w") as file:
-            file.write(sys.argv[3])
-"""
-NEVER = 10**6
+UNSET = (
+    "LAUNCHER_HERE",
+    "LAUNCHER_START_PASS",
+    "LAUNCHER_RESUME_DIR",
+    "LAUNCHER_KEEP_PASSES",
+    "TRAINER_ID",
+    "TRAINERS",
+)
+FILES = {"model": "whole", "state": ""}
 
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Let each test be a process of its own, without a launcher, whose job has this directory."""
-    for name in ("LAUNCHER_HERE", "LAUNCHER_START_PASS", "LAUNCHER_RESUME_DIR", "TRAINER_ID", "TRAINERS"):
+    for name in UNSET:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("JOB_PATH", str(tmp_path))
     monkeypatch.setenv("JOB_NAME", JOB)
     monkeypatch.setattr(here, "_KEPT", {})
-
-
-def run(number: int, content: str, *, killed_at: int = NEVER) -> int:
-    words = (sys.executable, "-S", "-c", SAVES, str(killed_at), str(number), content)
-    return subprocess.run(words, check=False, timeout=30).returncode
 
 
 def output(top: Path) -> Path:
@@ -77,42 +53,78 @@ def done(top: Path, number: int) -> Any:  # noqa: ANN401  # as json.loads
 def save(number: int, files: Mapping[str, str], position: object = None) -> None:
     with here.saving(number, position=position) as directory:
         assert directory
-        for name, content in files.items():
-            (Path(directory) / name).write_text(content)
+        save_in(directory, files)
+
+
+def save_in(directory: str, files: Mapping[str, str]) -> None:
+    for name, content in files.items():
+        (Path(directory) / name).write_text(content)
+
+
+def start_after(monkeypatch: pytest.MonkeyPatch, top: Path, number: int) -> None:
+    """Begin anew, as a launcher does after this pass, or after none."""
+    here._KEPT.clear()
+    monkeypatch.setenv("LAUNCHER_START_PASS", str(number + 1))
+    monkeypatch.setenv("LAUNCHER_RESUME_DIR", str(output(top) / pass_directory(number)) if number >= 0 else "")
 
 
 def test_a_pass_has_its_files_with_their_sizes_its_position_and_who_saved_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LAUNCHER_RUNTIME", "torch")
-    assert run(3, "12345") == 0
+    with here.saving(3, position=["a", 7]) as directory:
+        assert directory
+        (Path(directory) / "below").mkdir()
+        save_in(directory, {"model": "12345", "below/.state": ""})
     told = done(tmp_path, 3)
     assert len(told.pop("run")) == 16
-    facts = {"pass": 3, "position": ["12345", 7], "runtime": "torch", "trainers": 1}
-    assert told == {**facts, "files": {"model": 5, "below/.state": 5}}
+    facts = {"pass": 3, "position": ["a", 7], "runtime": "torch", "trainers": 1}
+    assert told == {**facts, "files": {"model": 5, "below/.state": 0}}
     assert complete(output_in(tmp_path)) == (3,)
 
 
-def test_killed_at_any_step_it_leaves_the_whole_pass_or_none_and_the_next_try_works_over_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("keep", ["all", "1"])
+def test_killed_at_any_step_it_leaves_the_whole_pass_or_none_and_the_next_try_works_over_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep: str
+) -> None:
     """The step at which it is killed moves from the first one until it is not killed any more."""
-    run(0, "a pass before it")
-    step = 0
+    monkeypatch.setenv("LAUNCHER_KEEP_PASSES", keep)
     seen = set()
-    while (code := run(1, "whole", killed_at=step)) == -signal.SIGKILL:
+    newest = step = 0
+    save(newest, FILES)
+    while True:
+        start_after(monkeypatch, tmp_path, newest)
+        killed = killed_at(step, partial(save, newest + 1, FILES))
         passes = complete(output_in(tmp_path))
-        assert passes in ((0,), (0, 1))
-        if passes == (0, 1):
-            assert (output(tmp_path) / "pass-00001" / "model").read_text() in ("whole", "whole again")
-        seen.add(passes)
-        if step % 3 == 0:
-            assert run(1, "whole again") == 0
-            assert complete(output_in(tmp_path)) == (0, 1)
-            assert names(output(tmp_path)) == ["pass-00000", "pass-00001"]
+        seen.add(len(passes))
+        if passes[-1] == newest:  # the next try
+            save(newest + 1, FILES)
+            passes = complete(output_in(tmp_path))
+            assert not list(output(tmp_path).glob(".*"))
+        assert passes[-1] == newest + 1
+        newest, step = newest + 1, step + 1
+        if not killed:
+            break
+    assert step > 4
+    if keep == "1":
+        assert seen == {1, 2}
+        assert names(output(tmp_path)) == [pass_directory(newest)]
+
+
+def test_killed_while_a_pass_that_stood_there_makes_way_either_is_whole_or_none(tmp_path: Path) -> None:
+    seen = set()
+    step = 0
+    while True:
+        save(0, {"model": "old"})
+        here._KEPT.clear()
+        killed = killed_at(step, partial(save, 0, {"model": "new, and longer"}))
+        passes = complete(output_in(tmp_path))
+        seen.add((output(tmp_path) / "pass-00000" / "model").read_text() if passes else "none")
+        here._KEPT.clear()
         step += 1
-    assert code == 0
-    assert step > 10
-    assert seen == {(0,), (0, 1)}
-    assert names(output(tmp_path)) == ["pass-00000", "pass-00001"]
+        if not killed:
+            break
+    assert seen == {"old", "none", "new, and longer"}
 
 
 def test_without_a_job_it_is_below_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,12 +164,9 @@ def test_passes_of_one_training_have_one_run_also_after_it_went_on(
 ) -> None:
     save(0, {"model": "1"})
     save(1, {"model": "1"})
-    monkeypatch.setenv("LAUNCHER_RESUME_DIR", str(output(tmp_path) / "pass-00001"))
-    monkeypatch.setenv("LAUNCHER_START_PASS", "2")
-    here._KEPT.clear()
+    start_after(monkeypatch, tmp_path, 1)
     save(2, {"model": "1"})
-    monkeypatch.delenv("LAUNCHER_RESUME_DIR")
-    here._KEPT.clear()
+    start_after(monkeypatch, tmp_path, -1)
     save(3, {"model": "1"})
     runs = [done(tmp_path, number)["run"] for number in range(4)]
     assert runs[0] == runs[1] == runs[2] != runs[3]
@@ -255,4 +264,81 @@ def test_a_position_is_what_json_can_hold(position: object) -> None:
 def test_a_program_that_leaves_in_the_block_leaves_at_once(tmp_path: Path, leave: type[BaseException]) -> None:
     with pytest.raises(leave), here.saving(0):
         raise leave
+    assert complete(output_in(tmp_path)) == ()
+
+
+def test_the_newest_complete_passes_of_this_run_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAUNCHER_KEEP_PASSES", "2")
+    for number in (0, 1, 2, 4):
+        save(number, FILES)
+    assert complete(output_in(tmp_path)) == (2, 4)
+    start_after(monkeypatch, tmp_path, 4)
+    save(5, FILES)
+    assert names(output(tmp_path)) == ["pass-00004", "pass-00005"]
+
+
+def test_a_torn_pass_counts_for_none_of_those_that_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(3):
+        save(number, FILES)
+    (output(tmp_path) / "pass-00002" / "model").write_text("torn")
+    monkeypatch.setenv("LAUNCHER_KEEP_PASSES", "2")
+    save(3, FILES)
+    assert names(output(tmp_path)) == ["pass-00001", "pass-00002", "pass-00003"]
+    assert complete(output_in(tmp_path)) == (1, 3)
+    save(4, FILES)
+    assert complete(output_in(tmp_path)) == (3, 4)
+
+
+def test_what_is_not_an_older_pass_of_this_run_is_never_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(0, FILES)  # another run's
+    start_after(monkeypatch, tmp_path, -1)
+    for number in (3, 9):
+        save(number, FILES)
+    start_after(monkeypatch, tmp_path, 3)  # not every node saw the newer one
+    at = output(tmp_path)
+    for name in ("pass-00001", "pass-1", "pass-000003", "pass-00003.bak", "node_0", "pass-x"):
+        (at / name).mkdir()
+        (at / name / "done").write_text((at / "pass-00003" / "done").read_text())
+    (at / "pass-00001" / "done").write_text("")
+    (at / "pass-00002").write_text("a file")
+    (at / "pass-00003").rename(tmp_path / "elsewhere")
+    (at / "pass-00003").symlink_to(tmp_path / "elsewhere")
+    before = names(at)
+    monkeypatch.setenv("LAUNCHER_KEEP_PASSES", "1")
+    save(4, FILES)
+    assert names(at) == sorted([*before, "pass-00004"])
+    assert names(tmp_path / "elsewhere") == ["done", "model", "state"]
+
+
+def test_a_pass_that_cannot_be_removed_stops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAUNCHER_KEEP_PASSES", "1")
+    save(0, FILES)
+    held = output(tmp_path) / "pass-00000"
+    with mounted("", str(held), held, "bind"):
+        for number in (1, 2, 3):
+            save(number, FILES)
+            assert complete(output_in(tmp_path)) == (0, number)
+    save(4, FILES)
+    assert complete(output_in(tmp_path)) == (4,)
+
+
+def test_the_pass_that_was_gone_on_from_may_be_removed_by_hand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start_after(monkeypatch, tmp_path, 0)
+    save(1, FILES)
+    assert complete(output_in(tmp_path)) == (1,)
+
+
+@pytest.mark.parametrize("said", ["0", "-1", "many", "1.5"])
+def test_a_number_of_passes_that_is_none_is_refused_before_one_is_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    monkeypatch.setenv("LAUNCHER_KEEP_PASSES", said)
+    with pytest.raises(
+        here.Misuse, match=f"LAUNCHER_KEEP_PASSES='{said}': expected a whole number from 1 on, or all"
+    ):
+        save(0, FILES)
     assert complete(output_in(tmp_path)) == ()
