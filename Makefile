@@ -32,7 +32,7 @@ faults: $(READY) ## every fault of a gang, for real, and during a training on Pa
 soak: $(READY) ## 300 gangs under random faults: every one ends in a true verdict with an undisturbed run's result
 	@$(BIN)/python -m tests.soak $(SOAK)
 
-real: $(READY) ## of them the examples on Paddle's own parameter servers (600 MB once, in the cache)
+real: $(READY) ## of them the examples on Paddle's own parameter servers (600 MB and 1.4 GB once, in the cache)
 	$(BIN)/pytest tests/real $(PYTEST)
 
 check: $(READY) ## types, lint, format

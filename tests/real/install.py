@@ -1,6 +1,6 @@
-"""The Python with Paddle that these tests train in, as `make demo` installs it.
+"""The Pythons that these tests train in, as `make demo` installs the one with Paddle 2.6.2.
 
-python -m tests.real.install      installs it, unless it is there, and prints its path
+python -m tests.real.install [EXTRA ...]     installs those that tests need, or these, and prints their paths
 """
 
 from __future__ import annotations
@@ -8,18 +8,43 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from launcher.desk.rehearsal import paddle_env
-from launcher.desk.rehearsal.paddle_env import NotHere as NotHere
+from launcher.desk.rehearsal import python_env
+from launcher.desk.rehearsal.python_env import PADDLE, Environment
+from launcher.desk.rehearsal.python_env import NotHere as NotHere
 from launcher.desk.terminal import ProgressLine
 
+FRAMEWORKS = Environment(
+    extra="frameworks",
+    title="JAX, LightGBM, Paddle 3 and XGBoost",
+    first="paddlepaddle 3.3.1",
+    imports=("jax", "lightgbm", "paddle", "xgboost"),
+    pythons=(11, 12, 13),
+    download=330e6,
+    stays=1430e6,
+    machines=("x86_64",),
+)
+LARGE = Environment(
+    extra="large-frameworks",
+    title="torch and TensorFlow",
+    first="torch 2.15.0",
+    imports=("torch", "tensorflow"),
+    pythons=(11, 12, 13),
+    download=3000e6,
+    stays=7000e6,
+    machines=("x86_64",),
+)
+ALL = (PADDLE, FRAMEWORKS, LARGE)
 
-def python() -> Path:
+
+def python(environment: Environment = PADDLE) -> Path:
     """Return it, installed if need be."""
-    return paddle_env.python(ProgressLine(sys.stderr))
+    return python_env.python(environment, ProgressLine(sys.stderr))
 
 
 if __name__ == "__main__":
     try:
-        print(python())
+        for each in ALL:
+            if each.extra in (sys.argv[1:] or (PADDLE.extra, FRAMEWORKS.extra)):
+                print(python(each))
     except NotHere as error:
         sys.exit(str(error))

@@ -46,7 +46,7 @@ ELSEWHERE = {
     "joining": {"launcher.pod.__main__"},  # what the launcher itself is at
     "output": {"launcher.desk.verbs", "launcher.report.__main__"},  # a flag, an argument
     "over": {"launcher.transfer", "launcher.desk.doctor.probe"},
-    "paddle-launcher": {"launcher.desk.rehearsal.paddle_env", "launcher.pod.settings.help"},  # the package
+    "paddle-launcher": {"launcher.desk.rehearsal.python_env", "launcher.pod.settings.help"},  # the package
     "pserver": {"launcher.bridge.__main__", "launcher.pod.programs.runtimes.v1"},  # Paddle's command
     "staging": {"launcher.pod.__main__", "launcher.pod.data.copy"},  # ... and an event
     "stopped": {"launcher.bridge.engine", "launcher.report.timeline"},  # a barrier

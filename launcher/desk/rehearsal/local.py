@@ -17,7 +17,7 @@ from types import FrameType
 
 from launcher.contract import Code
 from launcher.desk.errors import Problem
-from launcher.desk.rehearsal import example, paddle_env, processes, results, show, workspace
+from launcher.desk.rehearsal import example, processes, python_env, results, show, workspace
 from launcher.desk.rehearsal.example import Example
 from launcher.desk.rehearsal.rehearsal import JOB, Rehearsal, RehearsalPod, addresses, pods_of, ports
 from launcher.desk.terminal import ProgressLine
@@ -88,8 +88,8 @@ def shipped(name: str, *, examples: Path | None = None) -> Callable[[ProgressLin
 def _paddle(line: ProgressLine) -> Path:
     """Return the Python that has Paddle, installed if need be."""
     try:
-        return paddle_env.python(line)
-    except paddle_env.NotHere as error:
+        return python_env.python(python_env.PADDLE, line)
+    except python_env.NotHere as error:
         raise NoPaddle(
             f"Paddle cannot be installed here: {error}. `paddlectl local` trains a stand-in, without Paddle"
         ) from error
