@@ -146,8 +146,8 @@ _PADDLE: Mapping[str, _Variable] = {
 def _machines(at: Place) -> tuple[tuple[str, int], ...]:
     """Return each program's address and port.
 
-    LightGBM finds itself in the list by the addresses of the machine's interfaces, of which loopback has one: several
-    pods on one machine differ by their ports.
+    LightGBM finds itself in the list by the addresses of the machine's interfaces, of which loopback has one, and
+    TensorFlow's server listens at all addresses: several pods on one machine differ by their ports.
     """
     if at.addresses[0].startswith("127."):
         return tuple(("127.0.0.1", at.port + TURNS * rank) for rank in range(at.size))
@@ -170,11 +170,14 @@ FRAMEWORKS: Mapping[Runtime, Framework] = {
         # TFConfigClusterResolver
         set={
             "TF_CONFIG": lambda at: json.dumps(
-                {"cluster": {"worker": at.endpoints}, "task": {"type": "worker", "index": at.rank}}
+                {
+                    "cluster": {"worker": [endpoint(*each) for each in _machines(at)]},
+                    "task": {"type": "worker", "index": at.rank},
+                }
             )
         },
-        unless_given={**_NO_PROXY, **_NCCL},
-        ports=lambda at: (at.port,),
+        unless_given={"no_grpc_proxy": lambda at: ",".join(address for address, _ in _machines(at)), **_NCCL},
+        ports=lambda at: (_machines(at)[at.rank][1],),
     ),
     Runtime.XGBOOST: Framework(
         # Not read by XGBoost since 2.0: a program gives `here.xgboost()` to its CommunicatorContext.

@@ -255,8 +255,8 @@ def test_an_ipv6_endpoint_has_brackets() -> None:
     assert endpoint("10.0.0.1", 7164) == "10.0.0.1:7164"
 
 
-def test_lightgbm_s_pods_on_one_machine_differ_by_their_ports() -> None:
-    """It looks for itself by the addresses of the interfaces, and loopback's is 127.0.0.1 alone."""
+def test_lightgbm_s_and_tensorflow_s_pods_on_one_machine_differ_by_their_ports() -> None:
+    """One looks for itself by the addresses of the interfaces, of which loopback has one; the other listens at all."""
     at = Place(
         rank=1,
         addresses=("127.0.7.1", "127.0.7.2"),
@@ -272,6 +272,13 @@ def test_lightgbm_s_pods_on_one_machine_differ_by_their_ports() -> None:
     assert lightgbm.variables(at)["LIGHTGBM_MACHINES"] == "127.0.0.1:12401,127.0.0.1:12407"
     assert lightgbm.variables(at)["LIGHTGBM_LISTEN_PORT"] == "12407"
     assert lightgbm.ports(at) == (12407,)
+    tensorflow = FRAMEWORKS[Runtime.TENSORFLOW]
+    told = json.loads(tensorflow.variables(at)["TF_CONFIG"])
+    assert told == {
+        "cluster": {"worker": ["127.0.0.1:12401", "127.0.0.1:12407"]}, "task": {"type": "worker", "index": 1}
+    }  # fmt: skip
+    assert tensorflow.ports(at) == (12407,)
+    assert tensorflow.defaults(at)["no_grpc_proxy"] == "127.0.0.1,127.0.0.1"
 
 
 def test_lightgbm_s_command_line_has_its_list_as_a_file() -> None:
