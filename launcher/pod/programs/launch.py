@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -23,7 +24,7 @@ from launcher.pod.programs.memory import Memory, RecentMemory, explain
 from launcher.pod.programs.plan import Plan, Program
 from launcher.pod.programs.policy import Cause, Child, Instructions, exit_code, soonest
 from launcher.pod.programs.ports import Knocker, check_free
-from launcher.pod.programs.runtimes import torch_error
+from launcher.pod.programs.runtimes import missing_module, torch_error
 from launcher.pod.programs.runtimes.frameworks import ERROR_FILE
 from launcher.pod.programs.spawn import Guardian, Start
 from launcher.pod.programs.stall import StallWatch
@@ -132,19 +133,20 @@ class Programs:
         self.story.tell("child_exited", child=child.name, code=code, told_to_end=told)
         if not policy.may_have_failed(child):
             return child
-        why = self.stall.reasons.get(child.name) or self._reason_of(child)
+        tail = self.outputs[child.name].tail()
+        why = self.stall.reasons.get(child.name) or self._reason_of(child, tail)
         if killed := explain(self.memory.older, Memory.now()):
             why = f"{why}: {killed}"
-        return replace(child, why=why, tail=self.outputs[child.name].tail())
+        return replace(child, why=why, tail=tail)
 
-    def _reason_of(self, child: Child) -> str:
-        """Return the reason of a failure by the child's code, and by what its framework wrote of it."""
-        reason = policy.reason_of(child)
-        if told := self.outputs[child.name].program.env.get(ERROR_FILE):
+    def _reason_of(self, child: Child, tail: str) -> str:
+        """Return the reason of a failure by the child's code, and by what its framework or its Python told of it."""
+        program, said = self.outputs[child.name].program, ""
+        if told := program.env.get(ERROR_FILE):
             with suppress(OSError):
                 said = torch_error.cause(Path(told).read_bytes())
-                return f"{reason}: {said}" if said else reason
-        return reason
+        said = said or missing_module.lacking(tail, _python_of(program))
+        return f"{policy.reason_of(child)}: {said}" if said else policy.reason_of(child)
 
     def _checked(self, state: ChildrenState, children: Sequence[Child]) -> ChildrenState:
         """Return the state with the pserver looked at, if every trainer is done; there may be none to look at."""
@@ -217,6 +219,12 @@ class Programs:
             told=told,
             waits=self.stall.waits,
         )
+
+
+def _python_of(program: Program) -> str | None:
+    """Return the Python that runs a program, where its first word names one."""
+    first = program.argv[0]
+    return shutil.which(first) if Path(first).name.startswith("python") else None
 
 
 def _prepare(program: Program) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -66,13 +67,29 @@ def test_files_that_cannot_be_written_are_71_in_a_sentence(lives: Lives, tmp_pat
     assert "cannot prepare trainer 0: [Errno 21] Is a directory: 'machines.txt'" in verdict(life.err())
 
 
-def test_a_python_without_xgboost_is_named(lives: Lives, tmp_path: Path) -> None:
+@pytest.fixture
+def bare_python(tmp_path: Path) -> Path:
     """A Python that has nothing but its library, as `-I` sees it."""
     python = tmp_path / "python3-bare"
     python.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
     python.chmod(0o755)
+    return python
+
+
+@pytest.mark.parametrize("runtime", ["torch", "jax"])
+def test_a_python_without_its_framework_is_named(
+    lives: Lives, tmp_path: Path, bare_python: Path, runtime: str
+) -> None:
+    env = {"LAUNCHER_RUNTIME": runtime, "POD_IP": "127.0.0.1", "LAUNCHER_WORKDIR": str(tmp_path)}
+    env |= {"LAUNCHER_MAX_RESTARTS": "0", "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    life = lives.start(bare_python.name, "-c", f"import {runtime}", env=env)
+    assert life.end(30) == 1
+    assert f"trainer 0 exited with 1: No module named '{runtime}' in {bare_python}" in verdict(life.err())
+
+
+def test_a_python_without_xgboost_is_named(lives: Lives, tmp_path: Path, bare_python: Path) -> None:
     env = {"LAUNCHER_RUNTIME": "xgboost", "POD_IP": "127.0.0.1", "LAUNCHER_WORKDIR": str(tmp_path)}
-    life = lives.start(str(python), "-c", "import time; time.sleep(60)", env=env)
+    life = lives.start(str(bare_python), "-c", "import time; time.sleep(60)", env=env)
     assert life.end(30) == 71
-    assert "tracker 0 exited with 71" in verdict(life.err())
+    assert f"tracker 0 exited with 71: No module named 'xgboost' in {bare_python}" in verdict(life.err())
     assert "runs the tracker and cannot import xgboost: No module named 'xgboost'" in life.err()

@@ -256,7 +256,7 @@ def test_an_ipv6_endpoint_has_brackets() -> None:
 
 
 def test_lightgbm_s_and_tensorflow_s_pods_on_one_machine_differ_by_their_ports() -> None:
-    """One looks for itself by the addresses of the interfaces, of which loopback has one; the other listens at all."""
+    """One looks for itself by the addresses of interfaces, of which loopback has one; the other listens at all."""
     at = Place(
         rank=1,
         addresses=("127.0.7.1", "127.0.7.2"),
