@@ -46,6 +46,11 @@ class Example:
     # Whether its Python, which is not the launcher's, is to find the launcher's package: that alone, none beside it.
     imports_us: bool = False
 
+    @property
+    def has_pservers(self) -> bool:
+        """Whether each pod is a pserver beside its trainer."""
+        return self.env.get("LAUNCHER_RUNTIME") not in entry.WITHOUT_PSERVERS
+
 
 def stand_in(examples: Path, python: Path, environ: Mapping[str, str]) -> Example:
     """Return the example of which `paddle` is a script of ours, run by this Python: ten passes in a few seconds."""
@@ -91,4 +96,5 @@ def submitted(job: Job, package: Path) -> Example:
         passes_flag="",
         passes=(job.passes or V1_PASSES) if v1 else 0,
         env={name: told[name] for name in SAID if name in told},
+        imports_us=True,
     )

@@ -98,7 +98,8 @@ def _paddle(line: ProgressLine) -> Path:
 def _live(rehearsal: Rehearsal, pods: Sequence[RehearsalPod], line: ProgressLine) -> int:
     first, last = pods[0].address, pods[-1].address
     where = f"{len(pods)} pods at {first} to {last}, each" if len(pods) > 1 else f"one pod at {first},"
-    line.say(f"{rehearsal.job}: {where} with a pserver and a trainer, on {rehearsal.example.title}")
+    programs = "a pserver and a trainer" if rehearsal.example.has_pservers else "a trainer"
+    line.say(f"{rehearsal.job}: {where} with {programs}, on {rehearsal.example.title}")
     began = time.monotonic()
 
     def so_far() -> str:

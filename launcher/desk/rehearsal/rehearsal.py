@@ -5,6 +5,7 @@ No I/O here.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,5 +123,6 @@ def _shared(rehearsal: Rehearsal, environ: Mapping[str, str]) -> dict[str, str]:
         "LAUNCHER_PORTS": str(rehearsal.port + MEETING_PORT - PSERVER_PORT),
         "LAUNCHER_STATUS_PORT": str(rehearsal.port + STATUS_OFFSET),
     }
-    ours = {"PYTHONPATH": str(rehearsal.library)} if rehearsal.example.imports_us else {}
+    paths = filter(None, (str(rehearsal.library), around.get("PYTHONPATH")))
+    ours = {"PYTHONPATH": os.pathsep.join(paths)} if rehearsal.example.imports_us else {}
     return {**around, **said, **ours, **rehearsal.example.env}

@@ -29,9 +29,12 @@ def tell_results(
     print(show.life_table({address: (codes[address], word) for address, word in words.items()}))
     if again := show.restarts(_text(pods[0].stderr)):
         print("\n" + "\n".join(again))
-    print(
-        f"\ntrainers' and pservers' logs: {shown_path(rehearsal.output)}/{contract.NODE_PREFIX}*/{{train,server}}.log"
+    whose, logs = (
+        ("trainers' and pservers'", "{train,server}.log")
+        if rehearsal.example.has_pservers
+        else ("trainers'", "train.log")
     )
+    print(f"\n{whose} logs: {shown_path(rehearsal.output)}/{contract.NODE_PREFIX}*/{logs}")
     print(f"launchers' own: {shown_path(rehearsal.directory)}/pods/*/stderr.log")
     if _report(rehearsal):
         print(f"the run as a page, with its timeline and curves: {shown_path(rehearsal.report)}")

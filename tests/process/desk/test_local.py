@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.desks import Said
-from tests.support.lives import Lives
+from tests.support.lives import WITNESS, Lives
 
 ROOT = Path(__file__).parents[3]
 # Apart from the demo's tests, and from the ports that the kernel gives away.
@@ -126,6 +126,7 @@ WHERE = """\
 import os
 names = ("RANK", "SLURM_PROCID", "PADDLE_TRAINER_ID", "DMLC_TASK_ID")
 rank = next(os.environ[name] for name in names if name in os.environ)
+from launcher import here
 print("I am", int(rank), "of", os.environ["TRAINERS"], "without a role:", "TRAINING_ROLE" not in os.environ)
 """
 
@@ -133,9 +134,20 @@ print("I am", int(rank), "of", os.environ["TRAINERS"], "without a role:", "TRAIN
 @pytest.mark.parametrize("runtime", ["torch", "jax", "paddle"])
 def test_a_program_without_pservers_is_a_trainer_in_each_pod(lives: Lives, package: Path, runtime: str) -> None:
     (package / "where.py").write_text(WHERE)
-    words = ("-jobname", "my-job", "-runtime", runtime, "-parallelism", "3", "-entry", f"{sys.executable} where.py")
-    said = local(lives, package.parent, *words, "package")
+    # -S: of what this Python has installed it finds nothing, so that `launcher` is what it is given.
+    words = (
+        "-jobname",
+        "my-job",
+        "-runtime",
+        runtime,
+        "-parallelism",
+        "3",
+        "-entry",
+        f"{sys.executable} -S where.py",
+    )
+    said = local(lives, package.parent, *words, "package", PYTHONPATH=str(WITNESS))
     assert said.code == 0, said.out + said.err
+    assert "pserver" not in said.out
     output = package.parent / "build" / "my-job" / "volume" / "my-job" / "output"
     for rank in range(3):
         assert [path.name for path in (output / f"node_{rank}").iterdir()] == ["train.log"]

@@ -148,6 +148,13 @@ def test_a_job_of_ones_own_has_the_words_that_its_pods_have_on_a_cluster() -> No
     settings = read_settings(first.env, first.argv[3:])
     assert settings.runtime is Runtime.FLEET
     assert (first.env["TRAIN_CONFIG_DIR"], first.env["PADDLE_INIT_NUM_PASSES"]) == (PACKAGE, "3")
+    assert mine.has_pservers
+
+
+def test_a_program_finds_the_launchers_package_before_what_its_own_shell_names() -> None:
+    mine = submitted(entry_point="python train.py", passes=3)
+    (first, _) = pods({**ENVIRON, "PYTHONPATH": "/mine:/yours"}, mine, pods=2)
+    assert first.env["PYTHONPATH"] == "/demo/python:/mine:/yours"
 
 
 def test_a_v1_job_of_ones_own_has_start_shs_words_and_then_its_own() -> None:
