@@ -19,7 +19,7 @@ from launcher.contract import Code
 from launcher.desk.errors import Problem
 from launcher.desk.rehearsal import example, processes, python_env, results, show, workspace
 from launcher.desk.rehearsal.example import Example
-from launcher.desk.rehearsal.rehearsal import JOB, Rehearsal, RehearsalPod, addresses, pods_of, ports
+from launcher.desk.rehearsal.rehearsal import JOB, Rehearsal, RehearsalPod, addresses, meetings, pods_of, ports
 from launcher.desk.terminal import ProgressLine
 
 
@@ -66,7 +66,7 @@ def _rehearse(
     chosen = choose(line)
     rehearsal = Rehearsal(
         example=chosen, directory=place.directory, pods=place.pods, passes=passes or chosen.passes, port=place.port,
-        job=place.job,
+        meeting=workspace.meeting(meetings(place.port, place.pods)), job=place.job,
     )  # fmt: skip
     pods = pods_of(rehearsal, os.environ, sys.executable)
     workspace.clear(place.directory, keep=place.keep)

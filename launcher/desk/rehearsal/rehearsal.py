@@ -5,16 +5,16 @@ No I/O here.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from launcher.contract import MEETING_PORT, OUTPUT, PSERVER_PORT
+from launcher.contract import MEETING_PORT, MEETING_TURNS, OUTPUT, PSERVER_PORT
 from launcher.desk.rehearsal.example import Example
 
 JOB = "paddle-cluster-job"
 CONFIG_DIR, PACKAGE = "recommendation", "package"  # as the seeds call it, and as `submit` does
+_MEETINGS = 8
 PORTS_NUM = 2
 PORTS_NUM_SPARSE = 2
 # From the pserver's first port to the launcher's own, as far apart as their defaults are; those between are a v1
@@ -33,6 +33,7 @@ class Rehearsal:
     pods: int
     passes: int
     port: int
+    meeting: int = MEETING_PORT
     job: str = JOB
 
     @property
@@ -74,6 +75,15 @@ def addresses(pods: int) -> tuple[str, ...]:
 def ports(first: int) -> range:
     """Return the ports that a pod opens on its address, or may."""
     return range(first, first + STATUS_OFFSET + 1)
+
+
+def meetings(first: int, pods: int) -> tuple[range, ...]:
+    """Return blocks of ports at which programs without pservers may meet, as far from a pod's first as by default.
+
+    Each generation takes another port; where pods differ by theirs, each has so many of its own.
+    """
+    begin, size = first + MEETING_PORT - PSERVER_PORT, MEETING_TURNS * pods
+    return tuple(range(begin + number * size, begin + (number + 1) * size) for number in range(_MEETINGS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,9 +130,9 @@ def _shared(rehearsal: Rehearsal, environ: Mapping[str, str]) -> dict[str, str]:
         "CONF_PADDLE_PORTS_NUM_SPARSE": str(PORTS_NUM_SPARSE),
         "CONF_PADDLE_GRADIENT_NUM": str(rehearsal.pods),
         "LAUNCHER_PEERS": "static:" + ",".join(addresses(rehearsal.pods)),
-        "LAUNCHER_PORTS": str(rehearsal.port + MEETING_PORT - PSERVER_PORT),
+        "LAUNCHER_PORTS": str(rehearsal.meeting),
         "LAUNCHER_STATUS_PORT": str(rehearsal.port + STATUS_OFFSET),
     }
     paths = filter(None, (str(rehearsal.library), around.get("PYTHONPATH")))
-    ours = {"PYTHONPATH": os.pathsep.join(paths)} if rehearsal.example.imports_us else {}
+    ours = {"PYTHONPATH": ":".join(paths)} if rehearsal.example.imports_us else {}
     return {**around, **said, **ours, **rehearsal.example.env}

@@ -29,11 +29,8 @@ def tell_results(
     print(show.life_table({address: (codes[address], word) for address, word in words.items()}))
     if again := show.restarts(_text(pods[0].stderr)):
         print("\n" + "\n".join(again))
-    whose, logs = (
-        ("trainers' and pservers'", "{train,server}.log")
-        if rehearsal.example.has_pservers
-        else ("trainers'", "train.log")
-    )
+    serves = rehearsal.example.has_pservers
+    whose, logs = ("trainers' and pservers'", "{train,server}.log") if serves else ("trainers'", contract.TRAIN_LOG)
     print(f"\n{whose} logs: {shown_path(rehearsal.output)}/{contract.NODE_PREFIX}*/{logs}")
     print(f"launchers' own: {shown_path(rehearsal.directory)}/pods/*/stderr.log")
     if _report(rehearsal):

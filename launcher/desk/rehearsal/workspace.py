@@ -61,6 +61,23 @@ def check_ports(
                 raise NotReady(_why_not(address, port, error)) from error
 
 
+def meeting(blocks: Sequence[range]) -> int:
+    """Return the first port of a block of which nothing was used for a minute, of the first block if there is none.
+
+    So long the kernel keeps a connection that was closed, and XGBoost and LightGBM cannot open its port again.
+    """
+    return next((block[0] for block in blocks if all(map(_unused, block))), blocks[0][0])
+
+
+def _unused(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("", port))  # without SO_REUSEADDR, as those two
+        except (OSError, OverflowError):
+            return False
+    return True
+
+
 def _why_not(address: str, port: int, error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
         return f"{address}:{port} is in use by another program: choose other ports, as `paddlectl local --port 8164`"

@@ -145,7 +145,7 @@ class Programs:
         if told := program.env.get(ERROR_FILE):
             with suppress(OSError):
                 said = torch_error.cause(Path(told).read_bytes())
-        said = said or missing_module.lacking(tail, _python_of(program))
+        said = said or missing_module.missing_words(tail, _python_of(program))
         return f"{policy.reason_of(child)}: {said}" if said else policy.reason_of(child)
 
     def _checked(self, state: ChildrenState, children: Sequence[Child]) -> ChildrenState:

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from launcher import contract
 from launcher.pod.settings.arguments import Flags
 
-TURNS = 6
+TURNS = contract.MEETING_TURNS
 # Of all members together, as many as cost a leader a small part of a processor (bench/swarm.py).
 POLLS_A_SECOND = 400
 LAP = 2 / 9  # of LAUNCHER_PEER_TIMEOUT, a third of the lease: in it each member polls its leader once

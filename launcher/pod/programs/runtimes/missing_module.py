@@ -11,7 +11,7 @@ import re
 _MISSING = re.compile(r"\b(No module named '[\w.]+')$")
 
 
-def lacking(tail: str, python: str | None) -> str:
+def missing_words(tail: str, python: str | None) -> str:
     """Return which module is missing, and in which Python where that is known; nothing where none is said to be."""
     *_, last = tail.rstrip().splitlines() or [""]
     found = _MISSING.search(last)

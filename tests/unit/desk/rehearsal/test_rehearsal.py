@@ -9,7 +9,16 @@ import pytest
 
 from launcher.desk.rehearsal import example
 from launcher.desk.rehearsal.example import Example
-from launcher.desk.rehearsal.rehearsal import JOB, PACKAGE, Rehearsal, RehearsalPod, addresses, pods_of, ports
+from launcher.desk.rehearsal.rehearsal import (
+    JOB,
+    PACKAGE,
+    Rehearsal,
+    RehearsalPod,
+    addresses,
+    meetings,
+    pods_of,
+    ports,
+)
 from launcher.job import PaddleJob, Volume
 from launcher.pod.settings.nouns import Runtime
 from launcher.pod.settings.variables import read_settings
@@ -78,7 +87,7 @@ def test_the_variables_are_the_seeds_and_where_the_peers_are() -> None:
         "CONF_PADDLE_PORTS_NUM_SPARSE": "2",
         "CONF_PADDLE_GRADIENT_NUM": "3",
         "LAUNCHER_PEERS": "static:127.0.1.1,127.0.1.2,127.0.1.3",
-        "LAUNCHER_PORTS": "13236",
+        "LAUNCHER_PORTS": "12400",
         "LAUNCHER_STATUS_PORT": "8006",
         "LAUNCHER_WORKDIR": "/demo/pods/127.0.1.2/root",
         "POD_IP": "127.0.1.2",
@@ -122,6 +131,12 @@ def test_paddles_own_example_runs_the_jobs_copy_of_its_program() -> None:
     settings = read_settings(first.env, first.argv[3:])
     assert settings.runtime is Runtime.FLEET
     assert settings.command == ("/paddle/bin/python", "train.py", "--passes=7")
+
+
+def test_blocks_to_meet_at_are_apart_and_have_ports_for_each_generation_of_each_pod() -> None:
+    first, second, *_ = meetings(7164, 3)
+    assert (first, second) == (range(12400, 12418), range(12418, 12436))
+    assert meetings(8000, 1)[0] == range(13236, 13242)
 
 
 @pytest.mark.parametrize("which", [STAND_IN, PADDLE], ids=["stand-in", "Paddle"])

@@ -77,6 +77,22 @@ def test_other_reasons_against_a_port_are_told(number: int, words: str) -> None:
         workspace.check_ports(["127.0.1.1"], [80], listen=refuse)
 
 
+def test_programs_meet_at_ports_on_which_no_connection_of_the_last_run_is_closing() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.1.1", 0))
+        free = unused.getsockname()[1]
+    with socket.socket() as server:  # as XGBoost's and LightGBM's, without SO_REUSEADDR
+        server.bind(("127.0.1.1", 0))
+        server.listen()
+        port = server.getsockname()[1]
+        with socket.create_connection(("127.0.1.1", port)) as client:
+            server.accept()[0].close()  # who closes first waits for a minute
+            assert client.recv(1) == b""
+    closing, after, beyond = range(port, port + 1), range(free, free + 1), range(65536, 65537)
+    assert workspace.meeting((closing, beyond, after)) == free
+    assert workspace.meeting((closing, beyond)) == port
+
+
 def test_the_examples_are_in_the_package_or_beside_it(tmp_path: Path) -> None:
     package = tmp_path / "launcher"
     assert workspace.examples(package) == tmp_path / "examples"

@@ -26,4 +26,4 @@ TRACEBACK = "Traceback (most recent call last):\n  File 'train.py', line 3, in <
     ids=["python's own", "of a package", "the tracker's", "not the last word", "no name", "nothing"],
 )
 def test_the_last_line_says_which_module_is_missing(tail: str, python: str | None, told: str) -> None:
-    assert missing_module.lacking(tail, python) == told
+    assert missing_module.missing_words(tail, python) == told
