@@ -35,6 +35,9 @@ soak: $(READY) ## 300 gangs under random faults: every one ends in a true verdic
 real: $(READY) ## of them the examples on Paddle's own parameter servers (600 MB and 1.4 GB once, in the cache)
 	$(BIN)/pytest tests/real $(PYTEST)
 
+frameworks: $(READY) ## the examples of torch, JAX, Paddle, XGBoost, LightGBM and TensorFlow, trained, as a table (9 GB once, in the cache)
+	@$(BIN)/python -m tests.real.frameworks_table $(FRAMEWORKS)
+
 check: $(READY) ## types, lint, format
 	$(BIN)/mypy
 	$(BIN)/ruff check
@@ -65,5 +68,5 @@ lock: ## renew requirements.lock after a change of setup.cfg
 clean: ## remove what the targets above made
 	rm -rf .venv build .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
 
-.PHONY: wheel real faults soak help demo test quick compose cluster check bench setup lock clean
+.PHONY: wheel real frameworks faults soak help demo test quick compose cluster check bench setup lock clean
 .DEFAULT_GOAL := help

@@ -32,11 +32,11 @@ def missed(rows: Sequence[Row]) -> str:
     return "\n".join(f"- {sentence}" for sentence in found) or held
 
 
-def inserted(page: str, text: str) -> str:
+def inserted(page: str, text: str, begin: str = BEGIN, end: str = END) -> str:
     """Return a page with a text in the table's place."""
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n{text.strip()}\n\n{END}{after}"
+    before, _, rest = page.partition(begin)
+    _, _, after = rest.partition(end)
+    return f"{before}{begin}\n\n{text.strip()}\n\n{end}{after}"
 
 
 def _without_echo(rows: Sequence[Row]) -> list[tuple[Row, bool]]:
