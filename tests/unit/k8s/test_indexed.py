@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from launcher.pod.settings.nouns import PeersFrom
+import pytest
+
+from launcher.pod.settings.nouns import PeersFrom, Runtime
 from tests.support.manifests import JOB_LABEL, JOBS, Json, one, selects
 
+INDEXED = pytest.mark.parametrize("folder", ["indexed", "frameworks"])
 
-def test_an_indexed_job_s_pods_are_found_by_name() -> None:
-    (job,) = [job for job in JOBS if job.path.parent.name == "indexed"]
-    service = one("indexed", "Service")
+
+@INDEXED
+def test_an_indexed_job_s_pods_are_found_by_name(folder: str) -> None:
+    (job,) = [job for job in JOBS if job.path.parent.name == folder]
+    service = one(folder, "Service")
     settings = job.settings()
     assert settings.peers.source is PeersFrom.DNS
     assert settings.peers.trainers == (service["metadata"]["name"],) == (job.pod["subdomain"],)
@@ -52,14 +57,28 @@ def restricted(pod: Json) -> Iterator[tuple[str, bool]]:
     yield "nothing unusual", not {"seLinuxOptions", "procMount", "sysctls", "appArmorProfile"} & set(security)
 
 
-def test_the_indexed_job_is_restricted_and_its_root_read_only() -> None:
-    pod = one("indexed")["spec"]["template"]["spec"]
+@INDEXED
+def test_the_indexed_job_is_restricted_and_its_root_read_only(folder: str) -> None:
+    pod = one(folder)["spec"]["template"]["spec"]
     assert [rule for rule, kept in restricted(pod) if not kept] == []
     (container,) = pod["containers"]
     assert container["securityContext"]["readOnlyRootFilesystem"] is True
     written = {mount["mountPath"] for mount in container["volumeMounts"]}
     environ = {each["name"]: each.get("value") for each in container["env"]}
     assert {"/tmp", environ["LAUNCHER_WORKDIR"], environ["HOME"]} <= written
+
+
+def test_the_job_of_a_framework_is_the_indexed_one_but_for_its_program() -> None:
+    told = []
+    for folder in ("indexed", "frameworks"):
+        found = one(folder)
+        (container,) = found["spec"]["template"]["spec"]["containers"]
+        del container["command"], container["env"]
+        told.append((found, *(one(folder, kind) for kind in ("Service", "NetworkPolicy"))))
+    assert told[0] == told[1]
+    (job,) = [job for job in JOBS if job.path.parent.name == "frameworks"]
+    assert job.settings().runtime is Runtime.JAX
+    assert job.settings().command == ("python", "train.py")
 
 
 def test_the_rules_of_restricted_find_what_breaks_them() -> None:
