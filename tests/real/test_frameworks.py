@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,9 @@ def test_one_that_is_killed_in_training_costs_no_more_than_the_pass(
     assert run.code == 0, run.said
     assert "all 3 pods ended with 0" in run.said
     (again,) = run.again
-    assert again.startswith("all started again after pass 1: trainer 1 was ended by SIGKILL, on node 1 ")
+    # Of some frameworks the others fail at once, and may be told of first.
+    first = "1 was ended by SIGKILL|[02] exited with [0-9]+"
+    assert re.match(f"all started again after pass 1: trainer ({first}), ", again)
     assert run.passes == ALL_PASSES
     assert run.errors == (run.errors[0],) * 3
     assert run.last <= example.worst
