@@ -106,6 +106,11 @@ def node_directory(rank: int) -> str:
     return f"{NODE_PREFIX}{rank}"
 
 
+def trainer_log(local: int) -> str:
+    """Return the log of one of a pod's trainers, by its number in the pod."""
+    return f"train-{local}.log" if local else TRAIN_LOG
+
+
 def pass_directory(number: int) -> str:
     """Return the directory of a pass, in the output."""
     return f"{PASS_PREFIX}{number:05}"

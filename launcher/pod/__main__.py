@@ -1,7 +1,4 @@
-"""The life of a pod, in one direction: settings, roster, shard, plan, supervise, outcome.
-
-The only place that exits.
-"""
+"""The life of a pod, in one direction: settings, roster, shard, plan, supervise, outcome; only here it exits."""
 
 from __future__ import annotations
 
@@ -56,8 +53,11 @@ def live(settings: Settings, inbox: Inbox, story: Console) -> Outcome:
 
     from launcher.pod.gang.membership import Membership
     from launcher.pod.programs import v1_check  # from here on it is a job: a plain init pays for none of this
+    from launcher.pod.programs.runtimes import devices
+    from launcher.pod.settings.conflicts import for_devices
 
     story.for_job(settings)
+    settings = for_devices(settings, devices.attached())
     if settings.runtime is Runtime.V1:
         v1_check.check_v1_command(os.environ)
     if settings.job_path or settings.config_dir:

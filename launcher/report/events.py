@@ -83,11 +83,12 @@ class MemberLost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """A program's progress report; `strange` names the metrics that were not finite."""
+    """A program's progress report; `strange` names the metrics that were not finite, `node` is its pod's number."""
 
     at: float
     generation: int
     seat: Seat
+    node: int
     pass_: int | None
     step: int | None
     metrics: Mapping[str, float]

@@ -140,10 +140,12 @@ def progress(told: Mapping[str, Any], at: float) -> Progress:
             metrics[_name(name)] = float(value)
         elif number or value in NOT_FINITE:
             strange.append(_name(name))
+    seat, node = _seat(told), _maybe(told.get("node_rank"), RANKS)
     return Progress(
         at=at,
         generation=_maybe(told.get("generation")) or 0,
-        seat=_seat(told),
+        seat=seat,
+        node=seat.rank if node is None else node,
         pass_=_maybe(told.get("pass")),
         step=_maybe(told.get("step")),
         metrics=metrics,

@@ -82,7 +82,7 @@ def ticks_of(story: Story) -> Mapping[Seat, Sequence[Tick]]:
     first: dict[tuple[int, int, int], float] = {}
     for each in story.progress:
         if each.pass_ is not None:
-            first.setdefault((each.seat.rank, each.generation, each.pass_), each.at)
+            first.setdefault((each.node, each.generation, each.pass_), each.at)
     reports: dict[int, list[Tick]] = {}
     for (rank, generation, number), at in first.items():
         tick = Tick(number=number, at=at, generation=generation, saved=False)

@@ -6,7 +6,7 @@ Each waits in the inbox, and looks whenever it is nudged or a limit runs out. A 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
@@ -145,7 +145,7 @@ class Membership:
             serving=state.serving,
             trained=state.trained,
             checked=state.checked,
-            waits=state.waits,
+            trainers=state.trainers,
         )
         orders = self._node.look()
         self.instructions = instructed(self.instructions, orders, time.monotonic())
@@ -164,7 +164,8 @@ class Membership:
     def settle(self, cause: Cause) -> Outcome | None:
         """Return how it ended for this pod, once nothing of its children is left; None if another start follows."""
         self._member.rest()
-        self._node.here.end(cause.outcome.reason)
+        for here in self.heres:
+            here.end(cause.outcome.reason)
         verdict = self._node.verdict
         if verdict and not (cause.told and cause.at < self._node.decided):
             return verdict
@@ -189,14 +190,9 @@ class Membership:
         self._waiting = reason
 
     @property
-    def environment(self) -> Mapping[str, str]:
-        """What a trainer needs to speak to its launcher."""
-        return self.here.environment()
-
-    @property
-    def here(self) -> HereService:
-        """What the trainer asks of its launcher."""
-        return self._node.here
+    def heres(self) -> Sequence[HereService]:
+        """What each trainer here asks of its launcher, by their numbers in the pod."""
+        return self._node.heres
 
     @property
     def patience_with_waits(self) -> float:
@@ -271,8 +267,10 @@ class Membership:
         self._peer_watch.seeking.clear()
         self.instructions = replace(self.instructions, run=frozenset(), cause=None, check=False, until=orders.until)
         if self._settings.role is not Role.PSERVER:
-            rank = self._member.status.rank or 0
-            self._node.here.begin(generation.number, rank, self._settings.trainers)
+            pods = sum(who.role is not Role.PSERVER for who in generation.members)
+            first = (self._member.status.rank or 0) * len(self.heres)
+            for rank, here in enumerate(self.heres, first):
+                here.begin(generation.number, rank, pods * len(self.heres))
         facts = {"generation": generation.number, "resume": generation.resume, "cause": generation.cause}
         self._tell("generation_begins", **facts)
         return generation

@@ -18,10 +18,11 @@ from launcher.pod.gang.here.service import HereService
 from launcher.pod.gang.protocol import lease
 from launcher.pod.gang.protocol.follower import Orders
 from launcher.pod.gang.protocol.member import Member, Order
-from launcher.pod.gang.protocol.messages import Failure, Stage, Status, Who
+from launcher.pod.gang.protocol.messages import Failure, Stage, Status, Trainer, Who
 from launcher.pod.gang.protocol.state import Heard, Rules
 from launcher.pod.gang.status.loop import Statuses
 from launcher.pod.gang.status.metrics import Facts
+from launcher.pod.gang.status.peer_states import with_progress
 from launcher.pod.gang.store.run_events import RunEvents
 from launcher.pod.gang.store.store import Store
 from launcher.pod.inbox import Inbox
@@ -41,6 +42,7 @@ class GangNode:
     def __init__(self, settings: Settings, inbox: Inbox, tell: Tell, facts: Callable[[], Facts]) -> None:
         timing = settings.timing
         limits = lease.limits_of(peer=timing.peer, join=timing.join, rejoin=timing.rejoin, lap=settings.lap)
+        processes = settings.processes
         who = Who(role=settings.role, address=settings.address, uid="", boot=secrets.token_hex(8))
         self.member = Member(
             status=Status(
@@ -49,10 +51,11 @@ class GangNode:
                 peers=_digest_of(settings.peers),
                 peer_timeout=timing.peer,
                 lone=os.getpid() == 1,
+                several=(Trainer(),) * processes if processes > 1 else (),
             ),
             rules=Rules(limits=limits, restarts=settings.max_restarts, grace=lease.grace(timing.grace, limits)),
         )
-        self.here = HereService(inbox.nudge)
+        self.heres = tuple(HereService(inbox.nudge) for _ in range(processes))  # one for each trainer here
         self.store = Store(settings, inbox.nudge, tell)
         self.verdict: Outcome | None = None
         self.decided = 0.0
@@ -86,12 +89,13 @@ class GangNode:
                 raise
             self._tell("status_not_served", why=str(error))
         self._statuses.publish(self.member.status)
-        self.here.start()
+        for here in self.heres:
+            here.start()
 
     def look(self) -> Orders:
         """Read what the peers said, decide, publish, and start what follows."""
         now, member = time.monotonic(), self.member
-        member.mark(self.here.marks, self._staged_bytes, self._looked_at)
+        member.mark([here.marks for here in self.heres], self._staged_bytes, self._looked_at)
         orders = self._settled(now, self._statuses.heard())
         self._tell_strangers()
         self._statuses.watch(member.watched)
@@ -101,7 +105,8 @@ class GangNode:
             self._run_events.look(now, member, member.heard)
         self.store.keep(member.counter, member.rested)
         if member.word:
-            self.here.hear(member.word)
+            for here in self.heres:
+                here.hear(member.word)
         if orders.verdict and not self.verdict:
             self.verdict, self.decided = self._explained(orders.verdict), now
             self._tell("verdict", code=self.verdict.code, reason=self.verdict.reason)
@@ -207,8 +212,8 @@ class GangNode:
         self.store.close(time.monotonic() + linger)
 
     def _with_progress(self, status: Status) -> Status:
-        """Return a status with the trainer's last report, for which the main thread was not woken."""
-        return replace(status, marks=replace(status.marks, progress=self.here.progress))
+        """Return a status with the trainers' last reports, for which the main thread was not woken."""
+        return with_progress(status, [here.progress for here in self.heres])
 
     def _tell_strangers(self) -> None:
         """Tell who answers at a peer's address without being of this run, each once."""

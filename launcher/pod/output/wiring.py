@@ -39,7 +39,7 @@ def outputs_of(plan: Plan, settings: Settings, out: Sink, tell: Tell, heading: s
     prefixed = not alone if settings.prefix is None else settings.prefix
     found = {}
     for program in plan.programs:
-        log = _log(program, settings, tell)
+        log = _log(plan, program, settings, tell)
         if log and heading:
             log.put(heading.encode(errors="replace") + b"\n")
         lines = None if alone and not prefixed else Lines(f"[{program.name}] ".encode() if prefixed else b"")
@@ -63,8 +63,8 @@ def finish(outputs: Sequence[ProgramOutput], out: Sink, tell: Tell, until: float
         )
 
 
-def _log(program: Program, settings: Settings, tell: Tell) -> Log | None:
+def _log(plan: Plan, program: Program, settings: Settings, tell: Tell) -> Log | None:
     if settings.job_path is None:
         return None
-    parts = (settings.job, OUTPUT, node_directory(program.rank), program.log)
+    parts = (settings.job, OUTPUT, node_directory(plan.node), program.log)
     return Log(LogFile(settings.job_path, parts, tell), tell)

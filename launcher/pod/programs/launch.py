@@ -14,13 +14,13 @@ from pathlib import Path
 from launcher.contract import Code
 from launcher.pod.console import Console
 from launcher.pod.gang.membership import Membership
-from launcher.pod.gang.protocol.state import ChildrenState
+from launcher.pod.gang.protocol.state import ChildrenState, TrainerState
 from launcher.pod.inbox import Inbox
 from launcher.pod.outcome import Outcome, StartError
 from launcher.pod.output import wiring
 from launcher.pod.output.wiring import ProgramOutput
 from launcher.pod.programs import policy, processes, pserver_check, supervise
-from launcher.pod.programs.memory import Memory, RecentMemory, explain
+from launcher.pod.programs.memory import Memory, RecentMemory, explain, whom
 from launcher.pod.programs.plan import Plan, Program
 from launcher.pod.programs.policy import Cause, Child, Instructions, exit_code, soonest
 from launcher.pod.programs.ports import Knocker, check_free
@@ -48,7 +48,7 @@ def run(plan: Plan, settings: Settings, inbox: Inbox, story: Console, gang: Memb
         timeout=settings.timing.stall,
         patience=gang.patience_with_waits,
         written=lambda name: outputs[name].pump.total,
-        here=gang.here,
+        here=lambda name: gang.heres[outputs[name].program.local],
     )
     programs = Programs(
         plan=plan,
@@ -135,7 +135,8 @@ class Programs:
             return child
         tail = self.outputs[child.name].tail()
         why = self.stall.reasons.get(child.name) or self._reason_of(child, tail)
-        if killed := explain(self.memory.older, Memory.now()):
+        victim = whom(child.code, several=len(self.plan.trainers) > 1)
+        if killed := explain(self.memory.older, Memory.now(), victim=victim):
             why = f"{why}: {killed}"
         return replace(child, why=why, tail=tail)
 
@@ -176,7 +177,7 @@ class Programs:
         serves = program.role is Role.PSERVER
         check_free(self.gang.address, program)
         _prepare(program)
-        more = {} if serves else {**self.stall.environment, **self.gang.environment}
+        more = {} if serves else {**self.stall.environment, **self.gang.heres[program.local].environment()}
         env = {**program.defaults, **os.environ, **more, **program.env, **self.guardian.environment}
         output = self.outputs[child.name].pump.write_end
         return Start(program.argv, env, output, self.guardian.watch, self.inbox.nudge)
@@ -206,19 +207,23 @@ class Programs:
     def _state(self, children: Sequence[Child], failure: Outcome | None, *, told: bool) -> ChildrenState:
         may = self.gang.instructions.run
         planned = {program.role for program in self.plan.programs}
-        trainers = [child for child in children if child.role is Role.TRAINER]
+        begun = {child.name: child for child in children if child.role is Role.TRAINER}
+        trainers = tuple(self._trainer(each.name, begun.get(each.name)) for each in self.plan.trainers)
         return ChildrenState(
             left=any(child.left for child in children),
             serving=self.knocker is not None and self.knocker.open
             if Role.PSERVER in planned
             else Role.PSERVER in may,
-            trained=Role.TRAINER in may
-            and bool(trainers or Role.TRAINER not in planned)
-            and policy.trained(children),
+            trained=Role.TRAINER in may and all(trainer.done for trainer in trainers),
             failure=failure,
             told=told,
-            waits=self.stall.waits,
+            trainers=trainers,
         )
+
+    def _trainer(self, name: str, child: Child | None) -> TrainerState:
+        """Return how one is that may not have been started yet."""
+        done = child is not None and policy.trained((child,))
+        return TrainerState(done=done, waits=self.stall.waits.get(name, ()))
 
 
 def _python_of(program: Program) -> str | None:

@@ -7,6 +7,7 @@ no error. psutil does not read a cgroup's limits or its OOM counters, and costs 
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -94,6 +95,11 @@ class RecentMemory:
     def again(self, now: float, look: Callable[[], Memory | None] = Memory.now) -> Self:
         """Look again, if it is time."""
         return self if now < self.due else replace(self, at=now, older=self.newer, newer=look())
+
+
+def whom(code: int | None, *, several: bool) -> str:
+    """Return whom the kernel killed where a program ended with this code; of several it may be another one."""
+    return "a process of this pod" if several and code != -signal.SIGKILL else "it"
 
 
 def explain(before: Memory | None, after: Memory | None, *, victim: str = "it") -> str:

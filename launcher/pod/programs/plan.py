@@ -5,7 +5,7 @@ No I/O here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from launcher.pod.peers.roster import Roster
@@ -21,6 +21,7 @@ class Program:
 
     role: Role
     rank: int
+    local: int = 0  # its number among the trainers of its pod
     argv: tuple[str, ...]
     env: Mapping[str, str]
     log: str
@@ -37,9 +38,15 @@ class Program:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The programs of this pod, in the order in which they start."""
+    """The programs of this pod, in the order in which they start; `node` is the pod's own number."""
 
+    node: int
     programs: tuple[Program, ...]
+
+    @property
+    def trainers(self) -> tuple[Program, ...]:
+        """Its trainers, by their numbers in the pod."""
+        return tuple(program for program in self.programs if program.role is Role.TRAINER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,26 +57,28 @@ class Resume:
     directory: str
 
 
-def plan(roster: Roster, *, pserver: Program | None, trainer: Program) -> Plan:
+def plan(roster: Roster, *, pserver: Program | None, trainers: Sequence[Program]) -> Plan:
     """Return the programs that this pod's role asks for; a pserver starts before its trainer."""
     wanted = {
-        Role.NODE: (pserver, trainer),
+        Role.NODE: (pserver, *trainers),
         Role.PSERVER: (pserver,),
-        Role.TRAINER: (trainer,),
+        Role.TRAINER: trainers,
     }[roster.role]
-    return Plan(programs=tuple(program for program in wanted if program))
+    return Plan(node=roster.rank, programs=tuple(program for program in wanted if program))
 
 
-def identity(roster: Roster) -> dict[str, str]:
-    """Return what every training program may read about itself, by the names of the seeds."""
-    trainer = {} if roster.role is Role.PSERVER else {"TRAINER_ID": str(roster.rank)}
+def identity(roster: Roster, local: int = 0, processes: int = 1) -> dict[str, str]:
+    """Return what every training program may read about itself, by the names of the seeds; `local` is its number."""
+    trainer = {} if roster.role is Role.PSERVER else {"TRAINER_ID": str(roster.rank * processes + local)}
     if trainer:
         trainer["PADDLE_INIT_TRAINER_ID"] = trainer["TRAINER_ID"]
+    trainers = str(len(roster.trainers) * processes)
     return trainer | {
-        "TRAINERS": str(len(roster.trainers)),
-        "PADDLE_INIT_NUM_GRADIENT_SERVERS": str(len(roster.trainers)),
+        "TRAINERS": trainers,
+        "PADDLE_INIT_NUM_GRADIENT_SERVERS": trainers,
         "PADDLE_INIT_PSERVERS": ",".join(peer.address for peer in roster.pservers),
         "POD_IP": roster.me.address,
+        "LAUNCHER_NODE_RANK": str(roster.rank),
     }
 
 

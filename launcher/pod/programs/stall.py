@@ -37,15 +37,15 @@ INTERPRETERS = ("python", "pypy")
 class StallWatch:
     """What is known of each trainer's signs of life; without a time-out only those are watched that wait.
 
-    `waits` is what the trainer has done nothing but wait for, and without a timeout, for `patience` seconds.
+    `waits` is what each trainer has done nothing but wait for, and without a timeout, for `patience` seconds.
     """
 
     timeout: float | None
     patience: float
     written: Callable[[str], int]
-    here: HereService
+    here: Callable[[str], HereService]
     reasons: dict[str, str] = field(default_factory=dict)
-    waits: tuple[Wait, ...] = ()
+    waits: dict[str, tuple[Wait, ...]] = field(default_factory=dict)
     _waiting: dict[int, StallState] = field(default_factory=dict)
     _seen: dict[int, StallState] = field(default_factory=dict)
     _dumped: dict[int, float] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class StallWatch:
         """Look at those that it is time to look at, and return when to look next."""
         trainers = [each for each in children if each.role is Role.TRAINER and each.running and each.told is None]
         dues = [self._one(child, self.timeout, now) for child in trainers] if self.timeout else []
-        self.waits = ()
+        self.waits = {}
         return soonest(*dues, *(self._wait(child, now) for child in trainers))
 
     def judged(self, child: Child) -> Child:
@@ -88,7 +88,7 @@ class StallWatch:
 
     def _wait(self, child: Child, now: float) -> float | None:
         """Look whether one does nothing but wait; between two looks at its CPU waits may come and go."""
-        waits = self.here.waits
+        waits = self.here(child.name).waits
         if not waits:
             return None
         state = self._waiting.get(child.pid)
@@ -97,15 +97,15 @@ class StallWatch:
             state = stall_rule.observe(state, sample, now, self.patience) if state else stall_rule.begin(sample, now)
             self._waiting[child.pid] = state
         if state.alive.waits == waits and stall_rule.stalled(state, self.patience):
-            self.waits = waits
+            self.waits[child.name] = waits
         return stall_rule.stall_due(state, self.patience)
 
     def _sample(self, child: Child) -> Sample:
         return Sample(
             output=self.written(child.name),
             cpu=cpu_seconds(child.pid),
-            progress=tuple(sorted(self.here.progress.items())),
-            waiting=self.here.waiting,
+            progress=tuple(sorted(self.here(child.name).progress.items())),
+            waiting=self.here(child.name).waiting,
         )
 
 

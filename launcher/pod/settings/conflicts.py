@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 
 from launcher.contract import is_plain
+from launcher.pod.outcome import SettingsError
 from launcher.pod.settings.nouns import LAP, PeersFrom, Role, Runtime, Settings
 
 # What the launcher itself passes to a v1 trainer, and how to change it.
@@ -36,6 +38,27 @@ def contradictions(settings: Settings, given: AbstractSet[str]) -> list[str]:
         *_v1(settings),
     )
     return [sentence for wrong, sentence in cases if wrong]
+
+
+def for_devices(settings: Settings, seen: int) -> Settings:
+    """Return the settings with the number of programs in this pod, which sees so many devices, or raise why not."""
+    asked, devices = settings.processes, "device is" if seen == 1 else "devices are"
+    settings = replace(settings, processes=asked or seen)
+    cases = (
+        (
+            asked == seen == 0,
+            "LAUNCHER_PROCESSES=gpu, and no device is seen in this pod (/dev/nvidia0, /dev/accel0 ...): "
+            "expected a limit such as nvidia.com/gpu in its manifest, or a number",
+        ),
+        (
+            asked > seen > 0,
+            f"LAUNCHER_PROCESSES={asked}, and {seen} {devices} seen in this pod: expected at most {seen}, or gpu",
+        ),
+        *_ports(settings),
+    )
+    if problems := [sentence for wrong, sentence in cases if wrong]:
+        raise SettingsError(problems)
+    return settings
 
 
 def paths_in_each_other(settings: Settings) -> list[str]:
@@ -140,7 +163,7 @@ def _paths(settings: Settings) -> Cases:
 
 
 def _ports(settings: Settings) -> Cases:
-    taken = settings.ports.taken(settings.runtime)
+    taken = settings.ports.taken(settings.runtime, settings.processes or 1)
     name = "CONF_PADDLE_PORT" if settings.runtime.has_pservers else "LAUNCHER_PORTS"
     said = f"{name}={taken[0]} takes the ports {taken[0]} to {taken[-1]}"
     return (

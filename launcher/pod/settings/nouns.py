@@ -85,14 +85,18 @@ class Ports:
         """
         return self.first + _turn(number)
 
-    def met_in(self, number: int) -> int:
-        """Return the port at which programs without pservers meet in a generation: in turn, too."""
-        return self.meeting + _turn(number)
+    def met_in(self, number: int, processes: int) -> int:
+        """Return the first port of those at which programs without pservers meet in a generation: in turn, too.
 
-    def taken(self, runtime: Runtime) -> range:
+        There is one for each program of a pod.
+        """
+        return self.meeting + _turn(number) * processes
+
+    def taken(self, runtime: Runtime, processes: int) -> range:
         """Return every port that is taken at some time: all of v1's at once, the others' in turn."""
         first = self.first if runtime.has_pservers else self.meeting
-        return range(first, first + (self.dense + self.sparse if runtime is Runtime.V1 else TURNS))
+        turns = self.dense + self.sparse if runtime is Runtime.V1 else TURNS
+        return range(first, first + turns * processes)
 
 
 def _turn(generation: int) -> int:
@@ -135,6 +139,7 @@ class Settings:
     address: str
     index: int | None
     ports: Ports
+    processes: int  # trainers in this pod; 0: one for each device that it sees
     threads: int
     stage_threads: int  # 0: as the file system's kind says
     timing: Timing

@@ -5,6 +5,7 @@ No I/O here. Values in, `Settings` out, or one `SettingsError` that tells every 
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,8 +18,11 @@ from launcher.pod.settings.conflicts import contradictions
 from launcher.pod.settings.nouns import Peers, PeersFrom, Ports, Role, Runtime, Settings, Timing
 from launcher.pod.settings.reader import Reader
 
+MOST_PROCESSES = 128
 # What a launcher gives to its programs, one of which may be a launcher again.
-GIVEN_TO_PROGRAMS = ("LAUNCHER_RESUME_DIR", "LAUNCHER_START_PASS", "LAUNCHER_HERE", "LAUNCHER_LIFE")
+GIVEN_TO_PROGRAMS = (
+    *("LAUNCHER_RESUME_DIR", "LAUNCHER_START_PASS", "LAUNCHER_HERE", "LAUNCHER_LIFE", "LAUNCHER_NODE_RANK"),
+)
 
 
 def read_settings(environ: Mapping[str, str], arguments: Sequence[str], *, here: str = "/") -> Settings:
@@ -65,6 +69,7 @@ def _settings(reader: Reader, arguments: Sequence[str], here: PurePosixPath) -> 
         address=reader.address("POD_IP"),
         index=reader.index("JOB_COMPLETION_INDEX"),
         ports=_ports(reader),
+        processes=_processes(reader, runtime),
         threads=reader.whole("TRAINER_COUNT", default=0, low=1, high=4096, shown="4 in start.sh"),
         stage_threads=_whole_or(reader, "LAUNCHER_STAGE_THREADS", "auto", high=64),
         timing=_timing(reader),
@@ -145,6 +150,20 @@ def _ports(reader: Reader) -> Ports:
         sparse=reader.whole("CONF_PADDLE_PORTS_NUM_SPARSE", default=1, low=0, high=1000),
         meeting=reader.whole("LAUNCHER_PORTS", default=MEETING_PORT, low=1, high=65535),
     )
+
+
+def _processes(reader: Reader, runtime: Runtime) -> int:
+    given = reader.text("LAUNCHER_PROCESSES", default="1")
+    if runtime.has_pservers and given != "1":
+        expected = f"1 with LAUNCHER_RUNTIME={runtime}, which has pservers (torch, jax, env and so on have none)"
+        reader.problem("LAUNCHER_PROCESSES", given, expected)
+        return 1
+    if given == "gpu":
+        return 0
+    if not re.fullmatch(r"[0-9]{1,9}", given) or not 1 <= int(given) <= MOST_PROCESSES:
+        reader.problem("LAUNCHER_PROCESSES", given, f"gpu, or a whole number from 1 to {MOST_PROCESSES}")
+        return 1
+    return int(given)
 
 
 def _whole_or(reader: Reader, name: str, word: str, *, high: int) -> int:

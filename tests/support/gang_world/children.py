@@ -12,6 +12,7 @@ from launcher.contract import Code
 from launcher.pod.gang.here.requests import Answer, Barrier
 from launcher.pod.gang.protocol import follower, lease
 from launcher.pod.gang.protocol.messages import Failure, Generation, Wait
+from launcher.pod.gang.protocol.state import TrainerState
 from launcher.pod.outcome import Outcome
 from launcher.pod.programs import policy, stall_rule
 from launcher.pod.programs.policy import Cause, Child, Instructions, Step, soonest
@@ -113,7 +114,8 @@ class Children:
         if self.stop and not launcher.verdict:
             launcher.note_stop(first=self.instructions.cause is None and failure is None)
         left = any(child.left for child in self.known)
-        launcher.member.report(children=left, serving=self._serving(), trained=trained, checked=checked, waits=waits)
+        serving, trainers = self._serving(), (TrainerState(done=trained, waits=waits),)
+        launcher.member.report(children=left, serving=serving, trained=trained, checked=checked, trainers=trainers)
         instructions = follower.instructed(self.instructions, launcher.decide(), now)
         return replace(instructions, until=soonest(instructions.until, due))
 

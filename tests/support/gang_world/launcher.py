@@ -159,7 +159,7 @@ class Launcher:
     def decide(self) -> Orders:
         """Have the member look, tell what follows, and return its orders, as `GangNode` does."""
         member, records = self.member, self.records
-        member.mark(self.session.marks, 0, 0)
+        member.mark((self.session.marks,), 0, 0)
         orders = member.look(self.world.now, self.peers.heard, records.facts)
         self.checks.looked(self)
         before = records.facts

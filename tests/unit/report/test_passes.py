@@ -99,6 +99,16 @@ def test_a_report_without_a_pass_makes_no_tick() -> None:
     assert [each.number for each in row] == [0, 1]
 
 
+def test_the_passes_of_several_trainers_in_a_pod_stand_in_their_pod_s_row() -> None:
+    where = {"generation": 1, "role": "trainer", "metrics": {}}
+    facts: list[dict[str, Any]] = [{**where, "rank": rank, "node_rank": rank // 2, "pass": rank} for rank in range(4)]
+    reports = [told(3 + each["rank"], "progress", **each) for each in facts]
+    way = [phase(2, 1, rank, "training") for rank in range(2)]
+    story = story_of([*way, *reports, told(9, "verdict", code=0)])
+    assert [[tick.number for tick in row] for row in ticks_of(story).values()] == [[0, 1], [2, 3]]
+    assert [str(report.seat) for report in story.progress] == [f"trainer {rank}" for rank in range(4)]
+
+
 def test_pservers_have_no_passes() -> None:
     pserver = told(3, "phase", generation=1, role="pserver", rank=0, phase="training")
     story = with_output(story_of([pserver, told(9, "verdict", code=0)]), logged=(), saved={0: BEGAN + 5})

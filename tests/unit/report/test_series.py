@@ -25,7 +25,16 @@ def progress(
     metrics: Mapping[str, float] = COST,
     strange: tuple[str, ...] = (),
 ) -> Progress:
-    return Progress(at=at, generation=generation, seat=seat, pass_=pass_, step=step, metrics=metrics, strange=strange)
+    return Progress(
+        at=at,
+        generation=generation,
+        seat=seat,
+        node=seat.rank,
+        pass_=pass_,
+        step=step,
+        metrics=metrics,
+        strange=strange,
+    )
 
 
 def only(*told: Progress) -> Chart:

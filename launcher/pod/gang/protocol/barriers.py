@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from launcher.pod.gang.protocol.codec import as_json
-from launcher.pod.gang.protocol.messages import LeaderMessage, Marks, Status, Wait
+from launcher.pod.gang.protocol.messages import LeaderMessage, Marks, Status, Trainer, Wait
 from launcher.pod.settings.nouns import Role
 from launcher.text import visible
 
@@ -20,30 +20,34 @@ REMEMBERED = 32
 _LONGEST_SHOWN = 128  # characters of a name in a sentence
 
 
-def gathered(marks: Sequence[Marks], before: LeaderMessage) -> tuple[tuple[str, ...], dict[str, dict[str, str]]]:
+def gathered(
+    marks: Sequence[Marks], before: LeaderMessage, processes: int = 1
+) -> tuple[tuple[str, ...], dict[str, dict[str, str]]]:
     """Return the passed barriers and the shared values; `marks` are all trainers', by rank, `before` the last word.
+
+    Each member has so many trainers as `processes` says.
 
     A barrier is passed when every trainer stands at it, and stays so while one does. Of the values those of the
     lowest ranks are kept; one that would make them larger than SHARED_BY_ALL together is left out. While a member's
     marks are missing nothing changes: no rank is sure.
     """
     members = before.generation.members if before.generation else ()
-    if len(marks) < sum(who.role is not Role.PSERVER for who in members):
+    if len(marks) < processes * sum(who.role is not Role.PSERVER for who in members):
         return before.passed, {rank: dict(shared) for rank, shared in before.shared.items()}
     return _passed([set(each.at) for each in marks], before.passed), _shared(marks)
 
 
-def deadlocked(trainers: Sequence[Status], word: LeaderMessage) -> str:
-    """Return which wait cannot end, and why, or nothing; `trainers` are all trainers' statuses, by rank.
+def deadlocked(trainers: Sequence[Trainer | Status], word: LeaderMessage) -> str:
+    """Return which wait cannot end, and why, or nothing; `trainers` are all of the gang's, by rank.
 
     A trainer that does nothing but wait goes on only when one of its waits ends. One that works may still come
     anywhere; one that is done, or waits for such a one, comes nowhere. That a status is late does no harm: only the
     leader's own word ends a wait.
     """
-    done = {rank for rank, status in enumerate(trainers) if status.trained == word.number}
-    still = done | {rank for rank, status in enumerate(trainers) if status.waits}
+    done = {rank for rank, trainer in enumerate(trainers) if trainer.trained == word.number}
+    still = done | {rank for rank, trainer in enumerate(trainers) if trainer.waits}
     # Of a thousand trainers most wait for the same.
-    waits = {wait for status in trainers for wait in status.waits}
+    waits = {wait for trainer in trainers for wait in trainer.waits}
     awaited = {wait: _awaited(wait, trainers) for wait in waits}
     while True:
         may_end = {wait for wait, ranks in awaited.items() if _may_end(wait, ranks, still, word)}
@@ -61,11 +65,11 @@ def weight(shared: Mapping[str, str]) -> int:
     return sum(len(as_json(key)) + len(as_json(text)) + 2 for key, text in shared.items())
 
 
-def _awaited(wait: Wait, trainers: Sequence[Status]) -> Sequence[int]:
+def _awaited(wait: Wait, trainers: Sequence[Trainer | Status]) -> Sequence[int]:
     """Return the ranks of which all are needed at a barrier, or of which one is to share a value."""
     if wait.value:
         return range(len(trainers)) if wait.rank is None else (wait.rank,)
-    return [rank for rank, status in enumerate(trainers) if wait.name not in status.marks.at]
+    return [rank for rank, trainer in enumerate(trainers) if wait.name not in trainer.marks.at]
 
 
 def _may_end(wait: Wait, awaited: Sequence[int], still: AbstractSet[int], word: LeaderMessage) -> bool:
@@ -78,7 +82,7 @@ def _why(
     rank: int,
     wait: Wait,
     absent: AbstractSet[int],
-    trainers: Sequence[Status],
+    trainers: Sequence[Trainer | Status],
     done: AbstractSet[int],
 ) -> tuple[bool, int, str]:
     """Return why a trainer's wait cannot end, behind what sorts such sentences: who is done comes first."""

@@ -1,7 +1,7 @@
 """What launchers tell each other, and what the volume keeps of it, as JSON: exact, typed, checked, of a limited size.
 
-No I/O here. Anybody may have sent it: every field must be there and right, unknown keys are ignored, and no
-sentence repeats what a stranger wrote.
+No I/O here. Anybody may have sent it: every field must be there and right, but for those that were added, unknown
+keys are ignored, and no sentence repeats what a stranger wrote.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from enum import StrEnum
 from functools import cache
 from typing import TypeVar, cast
 
-from launcher.pod.gang.protocol.messages import Failure, Generation, NumberedRun, Status, Who
+from launcher.pod.gang.protocol.messages import ADDED, Failure, Generation, NumberedRun, Status, Who
 from launcher.pod.outcome import Outcome
 
 VERSION = 2  # of a status; 1 was that of 0.1.0
@@ -90,7 +90,9 @@ def as_json(value: object) -> bytes:
 def plain_values(value: object) -> object:
     """Return a noun as dicts, lists, texts and numbers; a number that is none in it (NaN, 2**99) becomes a text."""
     if is_dataclass(value):
-        return {name: plain_values(getattr(value, name)) for name in _fields(type(value))}  # type: ignore[arg-type]  # a class can be hashed
+        kind = type(value)
+        shown = (name for name in _fields(kind) if name not in _added(kind) or getattr(value, name))  # type: ignore[arg-type]  # a class can be hashed
+        return {name: plain_values(getattr(value, name)) for name in shown}
     if isinstance(value, tuple):
         return [plain_values(each) for each in value]
     if isinstance(value, Mapping):
@@ -139,9 +141,10 @@ def _noun(kind: type[_Noun], found: object, where: str) -> _Noun:
     values = _expect(dict, found, where)
     given = {}
     for name, hint in _hints(kind).items():  # type: ignore[arg-type]  # a class can be hashed, whichever it is
-        if name not in values:
+        if name in values:
+            given[name] = _value(hint, values[name], f"{where}.{name}")
+        elif name not in _added(kind):  # type: ignore[arg-type]
             raise Malformed(f"{where}.{name} is missing")
-        given[name] = _value(hint, values[name], f"{where}.{name}")
     made = kind(**given)
     if isinstance(made, Outcome):
         _check_code(made, where)
@@ -223,6 +226,11 @@ def _expect(kind: type[_Noun], found: object, where: str) -> _Noun:
 @cache
 def _fields(kind: Hashable) -> tuple[str, ...]:
     return tuple(each.name for each in fields(kind))  # type: ignore[arg-type]
+
+
+@cache
+def _added(kind: Hashable) -> frozenset[str]:
+    return frozenset(each.name for each in fields(kind) if each.metadata == ADDED)  # type: ignore[arg-type]
 
 
 @cache

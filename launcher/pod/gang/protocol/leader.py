@@ -214,8 +214,10 @@ def _advance(before: Lead, view: View, rules: Rules) -> Lead:
     word, statuses = before.word, statuses_of(view)
     waiting = next((why for address in view.order if (why := lacking(address, word, view))), "")
     if word.stage is Stage.TRAINING:
-        trainers = [status for status in statuses if status.who.role is not Role.PSERVER]
-        passed, shared = gathered([status.marks for status in trainers], word)
+        pods = [status for status in statuses if status.who.role is not Role.PSERVER]
+        trainers = [trainer for status in pods for trainer in status.trainers]
+        marks = [trainer.marks for trainer in trainers]
+        passed, shared = gathered(marks, word, len(view.mine.trainers))
         word = replace(word, passed=passed, shared=shared)
         if len(statuses) == len(view.order) and (why := deadlocked(trainers, word)):
             cause = Failure(generation=word.number, code=Code.GANG, reason=why)

@@ -6,8 +6,9 @@ driven through any order of events without a socket, a clock or a volume.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, repeat
 
 from launcher.pod.gang.protocol import lease
 from launcher.pod.gang.protocol.follower import MayRun, Orders, ended, follow, leased, renewals
@@ -22,10 +23,10 @@ from launcher.pod.gang.protocol.messages import (
     Phase,
     Stage,
     Status,
-    Wait,
+    Trainer,
     Who,
 )
-from launcher.pod.gang.protocol.state import Heard, Recorded, Rules, View
+from launcher.pod.gang.protocol.state import Heard, Recorded, Rules, TrainerState, View
 from launcher.pod.gang.protocol.trust import believed
 from launcher.pod.outcome import Outcome
 from launcher.pod.programs.policy import soonest
@@ -125,11 +126,11 @@ class Member:
         if self.order != NOBODY:
             self.meet(NOBODY, self.status.who, rank=self.status.rank, key=self.status.key)
 
-    def mark(self, marks: Marks, staged_bytes: int, looked_at: int) -> None:
-        """Say what the trainer here said, and how far staging is."""
-        at = marks.progress.get("pass")
-        at_pass = int(at) if isinstance(at, int | float) else None
-        self._say(staged_bytes=staged_bytes, looked_at=looked_at, marks=marks, at_pass=at_pass)
+    def mark(self, marks: Sequence[Marks], staged_bytes: int, looked_at: int) -> None:
+        """Say what the trainers here said, and how far staging is."""
+        pairs = zip(self.status.trainers, marks, strict=True)
+        told = [Trainer.saying(its, trainer.waits, trainer.trained) for trainer, its in pairs]
+        self._say(staged_bytes=staged_bytes, looked_at=looked_at, **Status.fields_of(told))
 
     @property
     def word(self) -> LeaderMessage | None:
@@ -192,16 +193,18 @@ class Member:
         serving: bool,
         trained: bool,
         checked: bool = False,
-        waits: tuple[Wait, ...] = (),
+        trainers: Sequence[TrainerState] = (),
     ) -> None:
-        """Say how far the children of this generation are, and what the trainer does nothing but wait for."""
+        """Say how far the children of this generation are; of trainers that nothing is told of there are none yet."""
         number = self.status.ready
+        pairs = zip(self.status.trainers, chain(trainers, repeat(TrainerState())), strict=False)
+        told = [Trainer.saying(each.marks, state.waits, number if state.done else 0) for each, state in pairs]
         self._say(
             children=number if children else 0,
             serving=number if serving else 0,
             trained=number if trained else 0,
             checked=number if checked else 0,
-            waits=waits,
+            **Status.fields_of(told),
         )
 
     def rest(self) -> None:

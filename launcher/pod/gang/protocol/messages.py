@@ -5,9 +5,10 @@ No I/O here. Everything here is published, and anybody on the pod network may re
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Self
 
 from launcher import contract
 from launcher.pod.outcome import Outcome
@@ -136,6 +137,27 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Trainer:
+    """What one of a pod's trainers said and waits for; `trained` names the generation in which it is done."""
+
+    marks: Marks = field(default_factory=Marks)
+    at_pass: int | None = None  # of its progress: a new pass is news, a step is not
+    waits: tuple[Wait, ...] = ()  # it has done nothing else for a lease
+    trained: int = 0
+
+    @classmethod
+    def saying(cls, marks: Marks, waits: tuple[Wait, ...], trained: int) -> Self:
+        """Return one, with the pass that is in its report."""
+        at = marks.progress.get("pass")
+        at_pass = int(at) if isinstance(at, int | float) else None
+        return cls(marks=marks, at_pass=at_pass, waits=waits, trained=trained)
+
+
+# A field that launchers before this one do not send: it is left out where it is empty, and need not be there.
+ADDED = {"added": True}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
     """What a launcher says of itself. Numbers name generations; 0 is none."""
 
@@ -164,7 +186,20 @@ class Status:
     stopping: bool = False
     staged_bytes: int = 0
     looked_at: int = 0  # files, before the first of them is staged
-    at_pass: int | None = None  # of its trainer's progress: a new pass is news, a step is not
+    at_pass: int | None = None  # this and the next two are those of a trainer that is the pod's only one
     marks: Marks = field(default_factory=Marks)
-    waits: tuple[Wait, ...] = ()  # its trainer has done nothing else for a lease
+    waits: tuple[Wait, ...] = ()
     word: LeaderMessage | None = None  # the leader's alone
+    several: tuple[Trainer, ...] = field(default=(), metadata=ADDED)  # all trainers of a pod that has more than one
+
+    @property
+    def trainers(self) -> tuple[Trainer | Status, ...]:
+        """Its trainers, by their numbers in the pod: of a single one the status itself tells all that they do."""
+        return self.several or (self,)
+
+    @staticmethod
+    def fields_of(trainers: Sequence[Trainer]) -> Mapping[str, object]:
+        """Return the fields that tell of a pod's trainers: of a single one as they always have."""
+        if len(trainers) > 1:
+            return {"several": tuple(trainers)}
+        return {"marks": trainers[0].marks, "at_pass": trainers[0].at_pass, "waits": trainers[0].waits}

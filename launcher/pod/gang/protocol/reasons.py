@@ -5,11 +5,12 @@ No I/O here.
 
 from __future__ import annotations
 
-from itertools import chain
+from collections.abc import Callable, Mapping
+from itertools import chain, product
 
 from launcher.contract import Code
 from launcher.pod.gang.protocol import lease
-from launcher.pod.gang.protocol.messages import Failure, LeaderMessage, Stage, Who
+from launcher.pod.gang.protocol.messages import Failure, LeaderMessage, Stage, Status, Who
 from launcher.pod.gang.protocol.state import Recorded, Rules, View
 
 
@@ -61,15 +62,21 @@ def _unsurveyed(address: str, view: View) -> str:
     return "" if status and status.surveyed else f"{view.name(address)} is looking at the complete passes"
 
 
+# What every pod is to have alike: their leases would not fit together, nor would their programs' ranks.
+_ALIKE: Mapping[str, Callable[[Status], str]] = {
+    "LAUNCHER_PEER_TIMEOUT": lambda status: f"{status.peer_timeout:g} s",
+    "LAUNCHER_PROCESSES": lambda status: str(len(status.trainers)),
+}
+
+
 def unequal(view: View) -> Failure | None:
-    """Return which member has another peer time-out than its leader: their leases would not fit together."""
-    mine = view.mine
-    for address in view.order:
-        status = view.of(address).status
-        if status and status.peer_timeout != mine.peer_timeout:
-            here, there = (f"{each.peer_timeout:g} s on" for each in (mine, status))
-            names = f"{here} {view.name(mine.who.address)} and {there} {view.name(address)}"
-            reason = f"LAUNCHER_PEER_TIMEOUT is {names}: set the same on every pod"
+    """Return which member has other settings than its leader, where they have to be the same."""
+    leader = view.name(view.mine.who.address)
+    for address, (name, told) in product(view.order, _ALIKE.items()):
+        status, here = view.of(address).status, told(view.mine)
+        if status and (there := told(status)) != here:
+            names = f"{here} on {leader} and {there} on {view.name(address)}"
+            reason = f"{name} is {names}: set the same on every pod"
             return Failure(generation=0, code=Code.SETTINGS, reason=reason, address=address)
     return None
 

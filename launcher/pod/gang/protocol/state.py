@@ -13,11 +13,19 @@ from launcher.pod.outcome import Outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TrainerState:
+    """How a trainer is: whether it is done, and what it has done nothing but wait for, for as long as a lease."""
+
+    done: bool = False
+    waits: tuple[Wait, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChildrenState:
-    """How a pod's children are: whether any is left, its pserver serves, its trainer is done; what went wrong.
+    """How a pod's children are: whether any is left, its pserver serves, its trainers are done; what went wrong.
 
     `checked` says that its pserver was looked at after every trainer was done, and was found well.
-    `waits` is what the trainer has done nothing but wait for, for as long as a lease.
+    `trainers` are the pod's own, by their numbers in it.
     """
 
     left: bool
@@ -26,7 +34,7 @@ class ChildrenState:
     checked: bool = False
     failure: Outcome | None = None
     told: bool = False
-    waits: tuple[Wait, ...] = ()
+    trainers: tuple[TrainerState, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,8 +45,6 @@ def metrics_page(status: Status, word: LeaderMessage | None, facts: Facts) -> by
 
 def _of_gang(status: Status, word: LeaderMessage | None) -> Iterator[Metric]:
     phases: Values = {(phase.value,): float(phase is status.phase) for phase in Phase}
-    told = status.marks.progress.items()
-    progress: Values = {(_whole(name),): _number(value) for name, value in told if not isinstance(value, str)}
     generation = word.generation if word else None
     yield _gauge("phase", "1 for the phase that the pod is in.", phases, "phase")
     yield _gauge("generation", "The highest generation that the pod knows of.", {(): status.known})
@@ -54,7 +52,18 @@ def _of_gang(status: Status, word: LeaderMessage | None) -> Iterator[Metric]:
         "restarts", "How often the gang was started again.", {(): generation.restarts if generation else 0}
     )
     yield _gauge("staged_bytes", "What is staged of the data.", {(): status.staged_bytes})
-    yield _gauge("trainer_progress", "The numbers that the training program reports.", progress, "name")
+    labels = ("name", "local") if status.several else ("name",)
+    yield _gauge("trainer_progress", "The numbers that the training program reports.", _progress(status), *labels)
+
+
+def _progress(status: Status) -> Values:
+    """Return what is reported, by name; where a pod has several trainers also by its number in the pod."""
+    return {
+        ((_whole(name), str(local)) if status.several else (_whole(name),)): _number(value)
+        for local, trainer in enumerate(status.trainers)
+        for name, value in trainer.marks.progress.items()
+        if not isinstance(value, str)
+    }
 
 
 def _of_facts(facts: Facts) -> Iterator[Metric]:

@@ -94,5 +94,7 @@ def _member(address: str, status: Status | None, age: float | None) -> dict[str,
     line: dict[str, object] = {"address": address, "age": age if age is None else round(age, 3)}
     if status:
         told = {"role": status.who.role, "rank": status.rank, "phase": status.phase}
-        line |= told | {"progress": codec.plain_values(status.marks.progress)}
+        line |= told | {"progress": codec.plain_values(status.trainers[0].marks.progress)}
+        if status.several:
+            line["several"] = [codec.plain_values(each.marks.progress) for each in status.several]
     return line

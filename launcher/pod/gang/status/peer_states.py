@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from launcher.pod.gang.protocol.messages import Status
@@ -102,7 +102,18 @@ def news(status: Status) -> Status:
     What a leader waits for is such: in a gang of a thousand it names another pod a thousand times.
     """
     word = status.word and replace(status.word, waiting="")
-    return replace(status, staged_bytes=0, looked_at=0, marks=replace(status.marks, progress={}), word=word)
+    return with_progress(status, [{}] * len(status.trainers), staged_bytes=0, looked_at=0, word=word)
+
+
+def with_progress(status: Status, each: Sequence[Mapping[str, float | str]], **facts: object) -> Status:
+    """Return a status with these reports of its trainers, and other facts: at once, for a copy is not cheap."""
+    if not status.several:
+        return replace(status, marks=replace(status.marks, progress=each[0]), **facts)  # type: ignore[arg-type]
+    several = (
+        replace(trainer, marks=replace(trainer.marks, progress=its))
+        for trainer, its in zip(status.several, each, strict=True)
+    )
+    return replace(status, several=tuple(several), **facts)  # type: ignore[arg-type]
 
 
 def normal(address: str) -> str:

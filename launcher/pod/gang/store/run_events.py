@@ -25,7 +25,7 @@ class RunEvents:
         self._generation = 0
         self._caused = 0
         self._phases: dict[str, Phase] = {}
-        self._progress: dict[str, tuple[float, Mapping[str, float | str]]] = {}  # when, and what
+        self._progress: dict[tuple[str, int], tuple[float, Mapping[str, float | str]]] = {}  # when, and what
         self._verdict: Outcome | None = None
 
     def look(self, now: float, member: Member, heard: Mapping[str, Heard]) -> None:
@@ -78,19 +78,27 @@ class RunEvents:
         boot = status.who.boot
         if self._phases.get(boot) is not status.phase:
             self._phases[boot] = status.phase
-            self._put("phase", **_seat(status, status.who.role), phase=str(status.phase))
+            self._put("phase", **_seat(status, status.who.role, status.rank), phase=str(status.phase))
 
     def _how_far(self, status: Status, now: float, every: float) -> None:
-        boot, progress = status.who.boot, status.marks.progress
-        noted, before = self._progress.get(boot, (0.0, {}))
-        due = not before or now >= noted + every or progress.get("pass") != before.get("pass")
-        if progress and progress != before and due:
-            self._progress[boot] = now, progress
-            facts = dict(progress)
-            at = {"pass": facts.pop("pass", None), "step": facts.pop("step", None)}
-            self._put("progress", **_seat(status, Role.TRAINER), **at, metrics=facts)
+        for local, trainer in enumerate(status.trainers):
+            key, progress = (status.who.boot, local), trainer.marks.progress
+            noted, before = self._progress.get(key, (0.0, {}))
+            due = not before or now >= noted + every or progress.get("pass") != before.get("pass")
+            if progress and progress != before and due:
+                self._progress[key] = now, progress
+                facts = dict(progress)
+                at = {"pass": facts.pop("pass", None), "step": facts.pop("step", None)}
+                self._put("progress", **_trainer(status, local), **at, metrics=facts)
 
 
-def _seat(status: Status, role: Role) -> dict[str, object]:
-    who = {"role": str(role), "rank": status.rank, "address": status.who.address}
+def _trainer(status: Status, local: int) -> dict[str, object]:
+    """Return which trainer it is, and where there are several in a pod that pod's number."""
+    if not status.several or status.rank is None:
+        return _seat(status, Role.TRAINER, status.rank)
+    return {**_seat(status, Role.TRAINER, status.rank * len(status.several) + local), "node_rank": status.rank}
+
+
+def _seat(status: Status, role: Role, rank: int | None) -> dict[str, object]:
+    who = {"role": str(role), "rank": rank, "address": status.who.address}
     return {"generation": status.ready or status.known, **who}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from launcher.contract import TRACKER_LOG, TRAIN_LOG, Code
+from launcher.contract import TRACKER_LOG, Code, trainer_log
 from launcher.pod.peers.roster import Roster
 from launcher.pod.programs import plan as plans
 from launcher.pod.programs.plan import Plan, Program, Resume
@@ -18,21 +18,30 @@ from launcher.pod.settings.nouns import Role, Settings
 
 
 def plan(settings: Settings, roster: Roster, resume: Resume | None, generation: int, devices: int) -> Plan:
-    """Return the command with what its framework reads; `devices` are the accelerators that this pod sees."""
+    """Return the command, as often as this pod runs it, each time with what its framework reads.
+
+    `devices` are the accelerators that this pod sees.
+    """
     framework = FRAMEWORKS[settings.runtime]
-    place = _place(settings, roster, generation, devices)
-    trainer = Program(
-        role=Role.TRAINER,
-        rank=roster.rank,
-        argv=settings.command + settings.flags.words,
-        env=plans.identity(roster) | framework.variables(place) | plans.resuming(resume),
-        defaults=framework.defaults(place),
-        log=TRAIN_LOG,
-        ports=framework.ports(place),
-        files=framework.written(place),
-    )
-    tracker = _tracker(settings.command, place) if framework.tracked and place.rank == 0 else None
-    return plans.plan(roster, pserver=tracker, trainer=trainer)
+    places = [_place(settings, roster, generation, devices, local) for local in range(settings.processes)]
+    trainers = [
+        Program(
+            role=Role.TRAINER,
+            rank=place.rank,
+            local=place.local,
+            argv=settings.command + settings.flags.words,
+            env=plans.identity(roster, place.local, place.processes)
+            | framework.variables(place)
+            | plans.resuming(resume),
+            defaults=framework.defaults(place),
+            log=trainer_log(place.local),
+            ports=framework.ports(place),
+            files=framework.written(place),
+        )
+        for place in places
+    ]
+    tracker = _tracker(settings.command, places[0]) if framework.tracked and places[0].rank == 0 else None
+    return plans.plan(roster, pserver=tracker, trainers=trainers)
 
 
 def _tracker(command: Sequence[str], place: Place) -> Program:
@@ -50,15 +59,17 @@ def _tracker(command: Sequence[str], place: Place) -> Program:
     )
 
 
-def _place(settings: Settings, roster: Roster, generation: int, devices: int) -> Place:
+def _place(settings: Settings, roster: Roster, generation: int, devices: int, local: int) -> Place:
     return Place(
-        rank=roster.rank,
+        node=roster.rank,
+        local=local,
+        processes=settings.processes,
         addresses=tuple(peer.address for peer in roster.trainers),
-        port=settings.ports.met_in(generation),
+        port=settings.ports.met_in(generation, settings.processes),
         interface=settings.ports.nic,
         devices=devices,
         run=settings.job_uid or settings.job or "job",
         generation=generation,
         restarts=settings.max_restarts,
-        error_file=str(settings.workdir / torch_error.TOLD_IN),
+        error_file=str(settings.workdir / torch_error.told_in(local)),
     )

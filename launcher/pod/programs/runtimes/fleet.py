@@ -32,4 +32,4 @@ def plan(settings: Settings, roster: Roster, resume: Resume | None, generation: 
     )
     mine = {"TRAINING_ROLE": "TRAINER", "PADDLE_TRAINER_ID": str(roster.rank)} | plans.resuming(resume)
     trainer = Program(role=Role.TRAINER, rank=roster.rank, argv=argv, env=shared | mine, log=TRAIN_LOG)
-    return plans.plan(roster, pserver=pserver, trainer=trainer)
+    return plans.plan(roster, pserver=pserver, trainers=(trainer,))

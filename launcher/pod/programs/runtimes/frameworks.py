@@ -18,9 +18,11 @@ from launcher.pod.settings.nouns import TURNS, Runtime
 class Place:
     """Where a program stands in one generation of its gang: what every variable is made of."""
 
-    rank: int
-    addresses: tuple[str, ...]  # of all, by rank
-    port: int  # where this generation meets
+    node: int  # the number of its pod
+    local: int  # its own number in the pod
+    processes: int  # in each pod
+    addresses: tuple[str, ...]  # of all pods, by number
+    port: int  # where this generation meets: the first of one for each program of a pod
     interface: str  # nothing where nobody said
     devices: int  # that this pod sees
     run: str
@@ -29,14 +31,31 @@ class Place:
     error_file: str  # where a program may say why it failed
 
     @property
+    def rank(self) -> int:
+        """Its number among all programs."""
+        return self.node * self.processes + self.local
+
+    @property
+    def nodes(self) -> int:
+        """How many pods there are."""
+        return len(self.addresses)
+
+    @property
     def size(self) -> int:
         """How many programs there are."""
-        return len(self.addresses)
+        return self.nodes * self.processes
 
     @property
     def endpoints(self) -> tuple[str, ...]:
         """Where each program may listen, by rank."""
-        return tuple(endpoint(address, self.port) for address in self.addresses)
+        ports = range(self.port, self.port + self.processes)
+        return tuple(endpoint(address, port) for address in self.addresses for port in ports)
+
+    @property
+    def own_devices(self) -> range:
+        """The numbers of its part of the pod's devices."""
+        begin, end = (each * self.devices // self.processes for each in (self.local, self.local + 1))
+        return range(begin, end)
 
 
 ERROR_FILE = "TORCHELASTIC_ERROR_FILE"
@@ -79,8 +98,8 @@ def _texts(variables: Mapping[str, _Variable], place: Place) -> dict[str, str]:
 _RANKS: Mapping[str, _Variable] = {
     "RANK": lambda at: at.rank,
     "WORLD_SIZE": lambda at: at.size,
-    "LOCAL_RANK": lambda _: 0,
-    "LOCAL_WORLD_SIZE": lambda _: 1,
+    "LOCAL_RANK": lambda at: at.local,
+    "LOCAL_WORLD_SIZE": lambda at: at.processes,
     "MASTER_ADDR": lambda at: at.addresses[0],
     "MASTER_PORT": lambda at: at.port,
 }
@@ -88,9 +107,9 @@ _RANKS: Mapping[str, _Variable] = {
 # torch/distributed/elastic/agent/server/local_elastic_agent.py sets these for a worker, and programs read them there.
 # Not TORCHELASTIC_USE_AGENT_STORE: with it, rank 0 would open no store.
 _TORCHELASTIC: Mapping[str, _Variable] = {
-    "GROUP_RANK": lambda at: at.rank,
-    "GROUP_WORLD_SIZE": lambda at: at.size,
-    "NODE_RANK": lambda at: at.rank,
+    "GROUP_RANK": lambda at: at.node,
+    "GROUP_WORLD_SIZE": lambda at: at.nodes,
+    "NODE_RANK": lambda at: at.node,
     "ROLE_NAME": lambda _: "default",
     "ROLE_RANK": lambda at: at.rank,
     "ROLE_WORLD_SIZE": lambda at: at.size,
@@ -98,6 +117,12 @@ _TORCHELASTIC: Mapping[str, _Variable] = {
     "TORCHELASTIC_RESTART_COUNT": lambda at: at.generation - 1,
     "TORCHELASTIC_MAX_RESTARTS": lambda at: at.restarts,
     ERROR_FILE: lambda at: at.error_file,
+}
+
+# For programs that choose their device by it, where their framework has no name of its own for it.
+_LOCAL: Mapping[str, _Variable] = {
+    "LOCAL_RANK": lambda at: at.local if at.processes > 1 else None,
+    "LOCAL_WORLD_SIZE": lambda at: at.processes if at.processes > 1 else None,
 }
 
 # Which network NCCL and gloo take; by themselves they may choose one that reaches no other pod.
@@ -114,14 +139,14 @@ _JAX: Mapping[str, _Variable] = {
     # jax/_src/distributed.py reads these two, and the devices that belong to a process.
     "JAX_COORDINATOR_ADDRESS": lambda at: at.endpoints[0],
     "JAX_COORDINATOR_BIND_ADDRESS": lambda at: at.endpoints[0],
-    "JAX_LOCAL_DEVICE_IDS": lambda at: ",".join(map(str, range(at.devices))) if at.devices > 1 else None,
+    "JAX_LOCAL_DEVICE_IDS": lambda at: ",".join(map(str, at.own_devices)) if at.devices > 1 else None,
     # The number of processes and their ranks it takes from a cluster that it knows, as
     # jax/_src/clusters/slurm_cluster.py, which it asks before Kubernetes: there it would want rights at the API.
     "SLURM_JOB_ID": lambda at: at.generation,
     "SLURM_STEP_NODELIST": lambda at: ",".join(at.addresses),
     "SLURM_NTASKS": lambda at: at.size,
     "SLURM_PROCID": lambda at: at.rank,
-    "SLURM_LOCALID": lambda _: 0,
+    "SLURM_LOCALID": lambda at: at.local,
     # Not read by jax: by programs that give them to `initialize` themselves.
     "JAX_NUM_PROCESSES": lambda at: at.size,
     "JAX_PROCESS_ID": lambda at: at.rank,
@@ -133,9 +158,9 @@ _PADDLE: Mapping[str, _Variable] = {
     "PADDLE_TRAINERS_NUM": lambda at: at.size,
     "PADDLE_TRAINER_ENDPOINTS": lambda at: ",".join(at.endpoints),
     "PADDLE_CURRENT_ENDPOINT": lambda at: at.endpoints[at.rank],
-    "PADDLE_RANK_IN_NODE": lambda _: 0,
-    "PADDLE_LOCAL_SIZE": lambda _: 1,
-    "FLAGS_selected_gpus": lambda at: 0 if at.devices else None,
+    "PADDLE_RANK_IN_NODE": lambda at: at.local,
+    "PADDLE_LOCAL_SIZE": lambda at: at.processes,
+    "FLAGS_selected_gpus": lambda at: at.local if at.devices else None,
     # Where its store is: 3.x takes the first, else the first of the endpoints, 2.6 the other two. All are one place.
     "PADDLE_MASTER": lambda at: at.endpoints[0],
     "MASTER_ADDR": lambda at: at.addresses[0],
@@ -149,14 +174,21 @@ def _machines(at: Place) -> tuple[tuple[str, int], ...]:
     LightGBM finds itself in the list by the addresses of the machine's interfaces, of which loopback has one, and
     TensorFlow's server listens at all addresses: several pods on one machine differ by their ports.
     """
-    if at.addresses[0].startswith("127."):
-        return tuple(("127.0.0.1", at.port + TURNS * rank) for rank in range(at.size))
-    return tuple((address, at.port) for address in at.addresses)
+    apart = at.addresses[0].startswith("127.")
+    pods = [
+        ("127.0.0.1", at.port + TURNS * at.processes * node) if apart else (address, at.port)
+        for node, address in enumerate(at.addresses)
+    ]
+    return tuple((address, port + local) for address, port in pods for local in range(at.processes))
 
 
 FRAMEWORKS: Mapping[Runtime, Framework] = {
     Runtime.ENV: Framework(set=_RANKS),
-    Runtime.TORCH: Framework(set={**_RANKS, **_TORCHELASTIC}, unless_given=_INTERFACES),
+    Runtime.TORCH: Framework(
+        set={**_RANKS, **_TORCHELASTIC},
+        # As torchrun: several programs that each take all cores are slower than one.
+        unless_given={**_INTERFACES, "OMP_NUM_THREADS": lambda at: 1 if at.processes > 1 else None},
+    ),
     Runtime.JAX: Framework(set=_JAX, unless_given={**_NO_PROXY, **_NCCL}),
     Runtime.PADDLE: Framework(
         set=_PADDLE,
@@ -174,9 +206,10 @@ FRAMEWORKS: Mapping[Runtime, Framework] = {
                     "cluster": {"worker": [endpoint(*each) for each in _machines(at)]},
                     "task": {"type": "worker", "index": at.rank},
                 }
-            )
+            ),
+            **_LOCAL,
         },
-        unless_given={"no_grpc_proxy": lambda at: ",".join(address for address, _ in _machines(at)), **_NCCL},
+        unless_given={"no_grpc_proxy": lambda at: ",".join(dict(_machines(at))), **_NCCL},
         ports=lambda at: (_machines(at)[at.rank][1],),
     ),
     Runtime.XGBOOST: Framework(
@@ -186,6 +219,7 @@ FRAMEWORKS: Mapping[Runtime, Framework] = {
             "DMLC_TRACKER_PORT": lambda at: at.port,
             "DMLC_TASK_ID": lambda at: f"{at.rank:06}",  # the tracker sorts them as text
             "DMLC_NUM_WORKER": lambda at: at.size,
+            **_LOCAL,
         },
         unless_given=_NCCL,
         ports=lambda _: (),
@@ -197,9 +231,15 @@ FRAMEWORKS: Mapping[Runtime, Framework] = {
             "LIGHTGBM_MACHINES": lambda at: ",".join(f"{address}:{port}" for address, port in _machines(at)),
             "LIGHTGBM_LISTEN_PORT": lambda at: _machines(at)[at.rank][1],
             "LIGHTGBM_NUM_MACHINES": lambda at: at.size,
+            **_LOCAL,
         },
         ports=lambda at: (_machines(at)[at.rank][1],),
-        # For its command line: `machine_list_filename=machines.txt`.
-        files={"machines.txt": lambda at: "".join(f"{address} {port}\n" for address, port in _machines(at))},
+        # For its command line: `machine_list_filename=machines.txt`. Once in a pod: the next would empty it under the
+        # first one's eyes.
+        files={
+            "machines.txt": lambda at: (
+                None if at.local else "".join(f"{address} {port}\n" for address, port in _machines(at))
+            )
+        },
     ),
 }

@@ -11,7 +11,11 @@ import json
 from launcher.text import visible
 
 LONGEST = 300  # characters
-TOLD_IN = "torch-error.json"
+
+
+def told_in(local: int) -> str:
+    """Return the name of the file of one of a pod's programs."""
+    return f"torch-error-{local}.json" if local else "torch-error.json"
 
 
 def cause(text: bytes) -> str:

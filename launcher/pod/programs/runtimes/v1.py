@@ -30,7 +30,7 @@ def plan(settings: Settings, roster: Roster, resume: Resume | None, _generation:
     trainer = Program(
         role=Role.TRAINER, rank=roster.rank, argv=_trainer(settings, roster, resume), env=env, log=TRAIN_LOG
     )
-    return plans.plan(roster, pserver=pserver, trainer=trainer)
+    return plans.plan(roster, pserver=pserver, trainers=(trainer,))
 
 
 def _pserver(settings: Settings, roster: Roster) -> tuple[str, ...]:

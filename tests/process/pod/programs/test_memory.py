@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from launcher.pod.programs.memory import RECENT, Memory, RecentMemory, explain
+from tests.support.lives import Lives, shell
 from tests.support.waiting import wait_until
 
 MIB = 2**20
@@ -257,3 +258,40 @@ def test_a_real_child_that_takes_too_much_is_named(cgroup: Path, takes: int, kil
     assert 0 < peak <= 64 * MIB
     assert said.startswith("the kernel killed it (out of memory): limit 64.0 MiB, peak 6") is killed
     assert said.endswith("; raise resources.limits.memory, or use less") is killed
+
+
+ROOM = 256 * MIB
+# One of two takes too much itself, or has a helper that does, whereupon the other one ends by itself.
+ITSELF = '[ "$LOCAL_RANK" = 1 ] && exec python3 -c "x = b\'x\' * (1 << 29)"; sleep 60'
+ITS_HELPER = """
+case "$LOCAL_RANK" in
+0) python3 -c "x = b'x' * (1 << 29)"; touch killed; sleep 60 ;;
+1) while [ ! -e killed ]; do sleep 0.05; done; exit 3 ;;
+esac
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "said"),
+    [
+        (ITSELF, 137, "trainer 1 was ended by SIGKILL: the kernel killed it (out of memory): limit 256.0 MiB"),
+        (
+            ITS_HELPER,
+            3,
+            "trainer 1 exited with 3: the kernel killed a process of this pod (out of memory): limit 256",
+        ),
+    ],
+)
+def test_of_two_programs_that_share_a_pod_s_memory_the_right_one_is_named(
+    cgroup: Path, tmp_path: Path, script: str, code: int, said: str
+) -> None:
+    for name in ("memory.memsw.limit_in_bytes", "memory.limit_in_bytes", "memory.max"):
+        if (cgroup / name).exists():
+            (cgroup / name).write_text(str(ROOM))
+    env = {"LAUNCHER_RUNTIME": "env", "LAUNCHER_PROCESSES": "2", "LAUNCHER_MAX_RESTARTS": "0", "POD_IP": "127.0.0.1"}
+    before = shell(f'echo $$ > {cgroup}/cgroup.procs && exec "$@"')
+    with Lives() as lives:
+        life = lives.start(*shell(script), env={**env, "LAUNCHER_WORKDIR": str(tmp_path)}, before=before)
+        assert life.end(30) == code
+        (told,) = (line for line in life.err().splitlines() if line.startswith("start_paddle: "))
+        assert said in told

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 import pytest
@@ -22,8 +24,15 @@ from tests.unit.test_docs import ROOT, rows
 DOCS = ROOT / "docs/contracts.md"
 # What every training program reads, whatever it runs on.
 WHO = {
-    *("TRAINER_ID", "TRAINERS", "PADDLE_INIT_TRAINER_ID", "PADDLE_INIT_NUM_GRADIENT_SERVERS", "PADDLE_INIT_PSERVERS"),
-    "POD_IP",
+    *(
+        "LAUNCHER_NODE_RANK",
+        "TRAINER_ID",
+        "TRAINERS",
+        "PADDLE_INIT_TRAINER_ID",
+        "PADDLE_INIT_NUM_GRADIENT_SERVERS",
+        "PADDLE_INIT_PSERVERS",
+    ),
+    *("POD_IP", "LAUNCHER_NODE_RANK"),
 }
 
 # The flags that docker/start.sh gives, as the seeds' own did.
@@ -242,6 +251,104 @@ def test_lightgbm_s_machines_listen_at_the_generation_s_port() -> None:
     assert (env["LIGHTGBM_LISTEN_PORT"], env["LIGHTGBM_NUM_MACHINES"]) == ("12401", "3")
 
 
+def six(runtime: str, *, generation: int = 1, devices: int = 0, **environ: str) -> list[Program]:
+    """Return two programs in each of three pods, by rank."""
+    environ |= {"LAUNCHER_RUNTIME": runtime, "LAUNCHER_PROCESSES": "2"}
+    pods = [programs(me, "--", "t", generation=generation, devices=devices, environ=environ) for me in range(3)]
+    return [pod[name] for pod in pods for name in ("train.log", "train-1.log")]
+
+
+def told(found: Sequence[Program], *names: str) -> list[tuple[str, ...]]:
+    return [tuple(program.env[name] for name in names) for program in found]
+
+
+@pytest.mark.parametrize("runtime", FRAMEWORKS)
+def test_a_program_s_number_is_its_own_and_its_pod_s_is_told_beside_it(runtime: Runtime) -> None:
+    found = six(runtime)
+    assert [program.name for program in found] == [f"trainer {rank}" for rank in range(6)]
+    assert told(found, "TRAINER_ID", "TRAINERS", "LAUNCHER_NODE_RANK") == [
+        (str(rank), "6", str(rank // 2)) for rank in range(6)
+    ]
+    assert told(found, "PADDLE_INIT_TRAINER_ID", "PADDLE_INIT_NUM_GRADIENT_SERVERS") == [
+        (str(rank), "6") for rank in range(6)
+    ]
+    assert [set(program.env) - WHO <= set(FRAMEWORKS[runtime].set) for program in found] == [True] * 6
+    assert of(runtime).env["LAUNCHER_NODE_RANK"] == "1"
+
+
+@pytest.mark.parametrize("runtime", FRAMEWORKS)
+def test_each_generation_of_several_programs_meets_at_other_ports(runtime: Runtime) -> None:
+    opened = [
+        {(program.env["POD_IP"], port) for program in six(runtime, generation=number) for port in program.ports}
+        for number in range(1, 7)
+    ]
+    assert all(one.isdisjoint(other) for one, other in itertools.combinations(opened, 2))
+    assert {len(ports) for ports in opened} == {
+        6 if runtime in _EACH_OPENS else 0 if runtime is Runtime.XGBOOST else 1
+    }
+
+
+_EACH_OPENS = (Runtime.TENSORFLOW, Runtime.LIGHTGBM)
+
+
+def test_torch_finds_two_programs_a_pod() -> None:
+    names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "ROLE_RANK", "ROLE_WORLD_SIZE")
+    pods = ("GROUP_RANK", "GROUP_WORLD_SIZE", "NODE_RANK")
+    found = six("torch", generation=2)
+    assert told(found, *names) == [(str(rank), "6", str(rank % 2), "2", str(rank), "6") for rank in range(6)]
+    assert told(found, *pods) == [(str(rank // 2), "3", str(rank // 2)) for rank in range(6)]
+    assert {program.env["MASTER_PORT"] for program in found} == {"12402"}
+    files = [program.env["TORCHELASTIC_ERROR_FILE"].rpartition("/")[2] for program in found]
+    assert files == ["torch-error.json", "torch-error-1.json"] * 3
+    assert {program.defaults["OMP_NUM_THREADS"] for program in found} == {"1"}
+    assert "OMP_NUM_THREADS" not in of("torch").defaults
+
+
+def test_jax_finds_two_programs_a_pod_and_the_devices_of_each() -> None:
+    names = ("SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID")
+    assert told(six("jax"), *names) == [("6", str(rank), str(rank % 2), "6", str(rank)) for rank in range(6)]
+    assert told(six("jax", devices=2), "JAX_LOCAL_DEVICE_IDS") == [("0",), ("1",)] * 3
+    assert told(six("jax", devices=8), "JAX_LOCAL_DEVICE_IDS") == [("0,1,2,3",), ("4,5,6,7",)] * 3
+    assert {program.env["JAX_COORDINATOR_ADDRESS"] for program in six("jax")} == {"192.168.129.66:12400"}
+
+
+def test_paddle_finds_an_endpoint_of_each_program() -> None:
+    found = six("paddle", devices=2)
+    names = ("PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM", "PADDLE_RANK_IN_NODE", "PADDLE_LOCAL_SIZE")
+    assert told(found, *names, "FLAGS_selected_gpus") == [
+        (str(rank), "6", str(rank % 2), "2", str(rank % 2)) for rank in range(6)
+    ]
+    addresses = ("192.168.129.66", "192.168.129.71", "192.168.223.143")
+    endpoints = [f"{address}:{port}" for address in addresses for port in (12400, 12401)]
+    assert {program.env["PADDLE_TRAINER_ENDPOINTS"] for program in found} == {",".join(endpoints)}
+    assert told(found, "PADDLE_CURRENT_ENDPOINT") == [(endpoint,) for endpoint in endpoints]
+
+
+def test_tensorflow_finds_a_worker_of_each_program() -> None:
+    found = six("tensorflow", generation=2)
+    cluster = [json.loads(program.env["TF_CONFIG"]) for program in found]
+    assert [each["task"]["index"] for each in cluster] == list(range(6))
+    assert cluster[5]["cluster"]["worker"][5] == "192.168.223.143:12403"
+    assert [program.ports for program in found] == [(12402,), (12403,)] * 3
+    assert told(found, "LOCAL_RANK", "LOCAL_WORLD_SIZE") == [("0", "2"), ("1", "2")] * 3
+
+
+def test_lightgbm_has_a_line_for_each_program_and_its_file_once_in_a_pod() -> None:
+    found = six("lightgbm")
+    lines = [line.replace(":", " ") for line in found[0].env["LIGHTGBM_MACHINES"].split(",")]
+    assert len(lines) == 6
+    assert told(found, "LIGHTGBM_LISTEN_PORT", "LIGHTGBM_NUM_MACHINES") == [("12400", "6"), ("12401", "6")] * 3
+    assert [program.files for program in found] == [{"machines.txt": "\n".join([*lines, ""])}, {}] * 3
+
+
+def test_xgboost_has_one_tracker_for_all_programs() -> None:
+    environ = {"LAUNCHER_RUNTIME": "xgboost", "LAUNCHER_PROCESSES": "2"}
+    pods = [programs(me, "--", "python", "t.py", environ=environ) for me in range(3)]
+    assert ["tracker.log" in pod for pod in pods] == [True, False, False]
+    assert pods[0]["tracker.log"].argv[-2] == "6"
+    assert told(six("xgboost"), "DMLC_TASK_ID", "DMLC_NUM_WORKER") == [(f"{rank:06}", "6") for rank in range(6)]
+
+
 def test_a_role_of_its_own_runs_only_that() -> None:
     assert list(programs(1, "--num_passes=1", role=Role.PSERVER)) == ["server.log"]
     assert list(programs(1, role=Role.TRAINER)) == ["train.log"]
@@ -258,7 +365,9 @@ def test_an_ipv6_endpoint_has_brackets() -> None:
 def test_lightgbm_s_and_tensorflow_s_pods_on_one_machine_differ_by_their_ports() -> None:
     """One looks for itself by the addresses of interfaces, of which loopback has one; the other listens at all."""
     at = Place(
-        rank=1,
+        node=1,
+        local=0,
+        processes=1,
         addresses=("127.0.7.1", "127.0.7.2"),
         port=12401,
         interface="",
@@ -278,7 +387,12 @@ def test_lightgbm_s_and_tensorflow_s_pods_on_one_machine_differ_by_their_ports()
         "cluster": {"worker": ["127.0.0.1:12401", "127.0.0.1:12407"]}, "task": {"type": "worker", "index": 1}
     }  # fmt: skip
     assert tensorflow.ports(at) == (12407,)
-    assert tensorflow.defaults(at)["no_grpc_proxy"] == "127.0.0.1,127.0.0.1"
+    assert tensorflow.defaults(at)["no_grpc_proxy"] == "127.0.0.1"
+    two = replace(at, processes=2, local=1, port=12402)
+    assert lightgbm.variables(two)["LIGHTGBM_MACHINES"] == ",".join(
+        f"127.0.0.1:{port}" for port in (12402, 12403, 12414, 12415)
+    )
+    assert lightgbm.ports(two) == (12415,)
 
 
 def test_lightgbm_s_command_line_has_its_list_as_a_file() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from launcher.contract import Code
 from launcher.pod.outcome import SettingsError
+from launcher.pod.settings.conflicts import for_devices
 from launcher.pod.settings.nouns import PeersFrom, Role, Runtime, Settings
 from launcher.pod.settings.variables import known, read_settings
 
@@ -104,6 +105,8 @@ def test_all_problems_are_told_at_once() -> None:
         ("LAUNCHER_STAGE_THREADS", "many", "a whole number from 1 to 64"),
         ("LAUNCHER_KEEP_PASSES", "0", "a whole number from 1 to 1000"),
         ("LAUNCHER_KEEP_PASSES", "some", "a whole number from 1 to 1000"),
+        ("LAUNCHER_PROCESSES", "2", "expected 1 with LAUNCHER_RUNTIME=v1, which has pservers"),
+        ("LAUNCHER_PROCESSES", "gpu", "expected 1 with LAUNCHER_RUNTIME=v1, which has pservers"),
         ("CONF_PADDLE_NIC", "eth0 eth1", "without blanks"),
         ("CONF_PADDLE_NIC", "eth0\t", "without blanks"),
         ("CONF_PADDLE_PORT", "0", "from 1 to 65535"),
@@ -236,9 +239,64 @@ def test_no_port_that_is_taken_in_any_generation_is_the_status_port_or_beyond_th
     assert "expected the last to be at most 65535" in told
 
 
+@pytest.mark.parametrize("given", ["0", "-1", "129", "two", "2.0", "GPU", "\u0662"])
+def test_a_number_of_programs_is_a_number(given: str) -> None:
+    told = problem(SEED | {"LAUNCHER_RUNTIME": "torch", "LAUNCHER_PROCESSES": given}, "--", "python", "t.py")
+    assert told == f"LAUNCHER_PROCESSES={given!r}: expected gpu, or a whole number from 1 to 128"
+
+
+def test_a_plain_init_runs_one_command() -> None:
+    told = problem({"LAUNCHER_PEERS": "self", "LAUNCHER_PROCESSES": "2"}, "--", "python", "t.py")
+    assert told.startswith("LAUNCHER_PROCESSES='2': expected 1 with LAUNCHER_RUNTIME=fleet, which has pservers")
+
+
+def of_jax(**environ: str) -> Settings:
+    return read_settings(SEED | {"LAUNCHER_RUNTIME": "jax"} | environ, ("--", "python", "t.py"))
+
+
+@pytest.mark.parametrize(
+    ("given", "seen", "processes"), [("1", 0, 1), ("1", 8, 1), ("4", 0, 4), ("4", 4, 4), ("4", 8, 4), ("gpu", 3, 3)]
+)
+def test_a_pod_runs_as_many_programs_as_were_asked_for_or_as_it_sees_devices(
+    given: str, seen: int, processes: int
+) -> None:
+    assert for_devices(of_jax(LAUNCHER_PROCESSES=given), seen).processes == processes
+
+
+@pytest.mark.parametrize(
+    ("environ", "seen", "said"),
+    [
+        ({"LAUNCHER_PROCESSES": "gpu"}, 0, "LAUNCHER_PROCESSES=gpu, and no device is seen in this pod"),
+        (
+            {"LAUNCHER_PROCESSES": "2"},
+            1,
+            "LAUNCHER_PROCESSES=2, and 1 device is seen in this pod: expected at most 1",
+        ),
+        ({"LAUNCHER_PROCESSES": "9"}, 8, "and 8 devices are seen in this pod: expected at most 8, or gpu"),
+        (
+            {"LAUNCHER_PROCESSES": "gpu", "LAUNCHER_PORTS": "7130"},
+            8,
+            "LAUNCHER_PORTS=7130 takes the ports 7130 to 7177, and LAUNCHER_STATUS_PORT=7170 is one of them",
+        ),
+    ],
+)
+def test_programs_that_do_not_fit_to_the_devices_are_refused(environ: dict[str, str], seen: int, said: str) -> None:
+    with pytest.raises(SettingsError, match=re.escape(said)):
+        for_devices(of_jax(**environ), seen)
+
+
+def test_ports_are_as_many_as_programs_in_each_of_six_turns() -> None:
+    settings = of_jax(LAUNCHER_PROCESSES="4")
+    met = [settings.ports.met_in(number, 4) for number in range(1, 8)]
+    assert met == [12400, 12404, 12408, 12412, 12416, 12420, 12400]
+    assert settings.ports.taken(Runtime.JAX, 4) == range(12400, 12424)
+    told = problem(SEED | {"LAUNCHER_RUNTIME": "jax", "LAUNCHER_PROCESSES": "4", "LAUNCHER_PORTS": "7150"}, "--", "a")
+    assert told.startswith("LAUNCHER_PORTS=7150 takes the ports 7150 to 7173, and LAUNCHER_STATUS_PORT")
+
+
 def test_a_fleet_pserver_takes_no_port_that_was_not_looked_at() -> None:
     ports = read_settings(SEED, ("--", "python", "train.py")).ports
-    assert {ports.of_generation(number) for number in range(20)} == {*ports.taken(Runtime.FLEET)}
+    assert {ports.of_generation(number) for number in range(20)} == {*ports.taken(Runtime.FLEET, 1)}
 
 
 def test_flags_are_taken_with_and_without_the_equals_sign() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from launcher.pod.gang.protocol.messages import Generation, LeaderMessage, Marks, Phase, Status
+from launcher.pod.gang.protocol.messages import Generation, LeaderMessage, Marks, Phase, Status, Trainer
 from launcher.pod.gang.status import metrics
 from launcher.pod.gang.status.metrics import Facts
 from tests.support.statuses import Ground, ask, ground, who
@@ -61,6 +61,13 @@ def test_what_the_trainer_reports_is_shown_where_it_is_a_number() -> None:
     page = metrics.metrics_page(Status(who=OWN, marks=Marks(progress=progress)), None, Facts())
     found = {key[1]: value for key, value in samples(page).items() if key[0] == "launcher_trainer_progress"}
     assert found == {"loss": 0.25, "step": 7.0, "huge": float("inf"), 'odd?\n"': 1.5}
+
+
+def test_of_several_trainers_each_is_shown_with_its_number_in_the_pod() -> None:
+    several = tuple(Trainer(marks=Marks(progress={"step": step, "note": "x"})) for step in (7, 9))
+    page = metrics.metrics_page(Status(who=OWN, several=several), None, Facts())
+    found = {key[1:]: value for key, value in samples(page).items() if key[0] == "launcher_trainer_progress"}
+    assert found == {("0", "step"): 7, ("1", "step"): 9}
 
 
 def test_phases_and_pumps_are_counted() -> None:

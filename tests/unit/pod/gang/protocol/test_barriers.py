@@ -56,6 +56,13 @@ def test_while_a_trainer_is_not_seen_nothing_changes() -> None:
     assert gathered((at("b"), at("b")), before) == (("a", "b"), {})
 
 
+def test_each_of_a_pod_s_trainers_is_waited_for() -> None:
+    members = tuple(Who(role=Role.NODE, address=address, uid="", boot="") for address in ("a", "b"))
+    word = LeaderMessage(generation=Generation(number=1, members=members, digest=""))
+    assert gathered([at("b")] * 3, word, 2)[0] == ()
+    assert gathered([at("b")] * 4, word, 2)[0] == ("b",)
+
+
 def test_values_are_gathered_by_rank() -> None:
     marks = (Marks(shared={"a": "1"}), Marks(), Marks(shared={"a": "2", "b": "3"}))
     assert gathered(marks, WORD)[1] == {"0": {"a": "1"}, "2": {"a": "2", "b": "3"}}

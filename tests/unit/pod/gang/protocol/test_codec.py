@@ -22,6 +22,7 @@ from launcher.pod.gang.protocol.messages import (
     Phase,
     Stage,
     Status,
+    Trainer,
     Wait,
     Who,
 )
@@ -55,6 +56,8 @@ MARKS = st.builds(
     shared=TEXTS,
     progress=st.dictionaries(TEXT, NUMBER | TEXT, max_size=3),
 )
+WAITS = st.lists(st.builds(Wait, name=TEXT, value=st.booleans(), rank=st.none() | WHOLE), max_size=3).map(tuple)
+TRAINER = st.builds(Trainer, marks=MARKS, at_pass=st.none() | WHOLE, waits=WAITS, trained=WHOLE)
 STATUS = st.builds(
     Status,
     who=WHO,
@@ -73,8 +76,9 @@ STATUS = st.builds(
     staged_bytes=WHOLE,
     looked_at=WHOLE,
     marks=MARKS,
-    waits=st.lists(st.builds(Wait, name=TEXT, value=st.booleans(), rank=st.none() | WHOLE), max_size=3).map(tuple),
+    waits=WAITS,
     word=st.none() | WORD,
+    several=st.lists(TRAINER, max_size=2).map(tuple),
 )
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | TEXT,
@@ -276,6 +280,20 @@ def test_a_status_that_is_too_large_is_not_sent() -> None:
 def test_a_reported_number_that_the_wire_has_not_arrives_as_text(number: float, text: str) -> None:
     status = replace(FULL, marks=Marks(progress={"loss": number}))
     assert codec.decode(codec.encode(status)).marks.progress == {"loss": text}
+
+
+def test_a_status_says_of_a_single_trainer_what_it_always_has() -> None:
+    assert FULL.trainers == (FULL,)
+    assert list(parsed()["status"]) == [
+        *("who", "key", "gang", "peers", "peer_timeout", "phase", "rank", "digest", "staged", "surveyed", "quiet"),
+        *("lone", "passes", "known", "restarts", "stopped", "ready", "children", "serving", "trained", "checked"),
+        *("failure", "stopping", "staged_bytes", "looked_at", "at_pass", "marks", "waits", "word"),
+    ]
+
+
+def test_a_status_tells_of_each_of_several_trainers() -> None:
+    several = (Trainer(trained=1, at_pass=3), Trainer(marks=FULL.marks, waits=FULL.waits))
+    assert codec.decode(codec.encode(replace(FULL, several=several))).trainers == several
 
 
 def test_half_a_character_arrives_as_a_question_mark() -> None:

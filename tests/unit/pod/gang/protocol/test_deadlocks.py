@@ -12,20 +12,19 @@ from hypothesis import strategies as st
 from launcher.pod.gang.here.requests import Answer, Ask, Barrier, Get, Share
 from launcher.pod.gang.here.session import HereSession
 from launcher.pod.gang.protocol.barriers import deadlocked, gathered
-from launcher.pod.gang.protocol.messages import Generation, LeaderMessage, Marks, Status, Wait, Who
-from launcher.pod.settings.nouns import Role
+from launcher.pod.gang.protocol.messages import Generation, LeaderMessage, Marks, Trainer, Wait
 
 WORD = LeaderMessage(generation=Generation(number=1, members=(), digest=""))
-WORKS = Status(who=Who(role=Role.NODE, address="", uid="", boot=""), ready=1, children=1)
-DONE = replace(WORKS, trained=1)
+WORKS = Trainer()
+DONE = Trainer(trained=1)
 
 
-def at(*names: str, left: Sequence[str] = ()) -> Status:
+def at(*names: str, left: Sequence[str] = ()) -> Trainer:
     """Return one that waits at barriers, and ran out of time at others."""
     return replace(WORKS, marks=Marks(at=(*names, *left)), waits=tuple(Wait(name=name) for name in names))
 
 
-def wants(key: str, rank: int | None = None) -> Status:
+def wants(key: str, rank: int | None = None) -> Trainer:
     return replace(WORKS, waits=(Wait(name=key, value=True, rank=rank),))
 
 
@@ -76,7 +75,7 @@ ROWS = {
 
 
 @pytest.mark.parametrize(("trainers", "said"), ROWS.values(), ids=ROWS)
-def test_a_wait_that_cannot_end_is_said(trainers: Sequence[Status], said: str) -> None:
+def test_a_wait_that_cannot_end_is_said(trainers: Sequence[Trainer], said: str) -> None:
     found = deadlocked(trainers, WORD)
     assert found == said if not said.startswith("'?") else said in found
 
@@ -97,8 +96,8 @@ class Programs:
     sessions: list[HereSession[int]] = field(init=False)
     at: list[int] = field(init=False)
     busy: list[bool] = field(init=False)
-    told: list[list[Status]] = field(init=False)
-    seen: list[Status] = field(init=False)
+    told: list[list[Trainer]] = field(init=False)
+    seen: list[Trainer] = field(init=False)
     words: list[list[LeaderMessage]] = field(init=False)
     word: LeaderMessage = WORD
     said: str = ""

@@ -9,7 +9,7 @@ import pytest
 from launcher.contract import Code
 from launcher.pod.gang.protocol.leader import due_again, lead
 from launcher.pod.gang.protocol.leader_state import FIRST_QUESTION, SEALING, Lead
-from launcher.pod.gang.protocol.messages import Failure, LeaderMessage, Marks, Stage, Wait
+from launcher.pod.gang.protocol.messages import Failure, LeaderMessage, Marks, Stage, Trainer, Wait
 from launcher.pod.gang.protocol.state import Recorded, View
 from launcher.pod.outcome import Outcome
 from tests.support.gang_world.views import (
@@ -189,6 +189,33 @@ def test_members_with_other_peer_timeouts_are_refused_before_the_start() -> None
     assert after.sealing.reason == (
         "LAUNCHER_PEER_TIMEOUT is 24 s on 10.0.0.1 and 3 s on 10.0.0.2: set the same on every pod"
     )
+
+
+def test_members_with_other_numbers_of_programs_are_refused_before_the_start() -> None:
+    two, three = (Trainer(),) * 2, (Trainer(),) * 3
+    after = lead(Lead(), view(status(1, several=two), status(2, several=two), status(3, several=three)), RULES)
+    assert after.sealing
+    assert after.sealing.code == Code.SETTINGS
+    assert after.sealing.reason == "LAUNCHER_PROCESSES is 2 on 10.0.0.1 and 3 on 10.0.0.3: set the same on every pod"
+    alone = lead(Lead(), view(status(1, several=two)), RULES).sealing
+    assert alone
+    assert alone.reason == "LAUNCHER_PROCESSES is 2 on 10.0.0.1 and 1 on 10.0.0.2: set the same on every pod"
+
+
+def test_ranks_count_the_programs_of_each_pod() -> None:
+    """Values and waits are those of programs: the fourth is the second one of the second pod."""
+    done, waits = Trainer(trained=1), Trainer(waits=(Wait(name="b"),), marks=Marks(at=("b",), shared={"k": "1"}))
+    pods = [replace(each, several=(done, done)) for each in READY]
+    pods[1] = replace(READY[1], several=(done, waits))
+    after = lead(said(Stage.TRAINING), view(*pods), RULES)
+    assert after.word.cause
+    assert after.word.cause.reason == "trainer 3 waits at 'b', and trainer 0 is done"
+    pods = [replace(each, several=(Trainer(), Trainer())) for each in READY]
+    pods[1] = replace(READY[1], several=(Trainer(), waits))
+    pods[2] = replace(READY[2], several=(Trainer(), Trainer(marks=Marks(shared={"k": "2"}))))
+    word = lead(said(Stage.TRAINING), view(*pods), RULES).word
+    assert word.cause is None
+    assert word.shared == {"3": {"k": "1"}, "5": {"k": "2"}}
 
 
 def test_a_leader_looks_again_when_it_waits_no_longer_for_who_has_not_asked() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import pytest
 
 from launcher.pod.gang.protocol import lease
-from launcher.pod.gang.protocol.messages import LeaderMessage, Phase, Status, Who
+from launcher.pod.gang.protocol.messages import LeaderMessage, Marks, Phase, Status, Trainer, Who
 from launcher.pod.gang.status import pages
 from launcher.pod.settings.nouns import Role
 
@@ -27,6 +30,14 @@ def test_a_pod_is_ready_once_it_serves_and_each_program_has_started(
 ) -> None:
     reply = pages.ready(Status(who=WHO, phase=phase), word, waiting)
     assert (reply.code, reply.body) == expected
+
+
+def test_the_leader_s_page_has_the_progress_of_each_of_a_pod_s_trainers() -> None:
+    one = Status(who=WHO, word=WORD, marks=Marks(progress={"step": 1}))
+    several = replace(one, several=tuple(Trainer(marks=Marks(progress={"step": step})) for step in (2, 3)))
+    (line,), (lines,) = (json.loads(pages.gang_reply(each, {}, "", 0.0).body)["members"] for each in (one, several))
+    assert (line["progress"], line.get("several")) == ({"step": 1}, None)
+    assert (lines["progress"], lines["several"]) == ({"step": 2}, [{"step": 2}, {"step": 3}])
 
 
 @pytest.mark.parametrize(("away", "stands"), [(0.0, False), (10.0, False), (10.1, True), (61.0, True)])

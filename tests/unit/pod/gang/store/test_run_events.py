@@ -9,7 +9,7 @@ import pytest
 
 from launcher.contract import Code
 from launcher.pod.gang.protocol.member import Member
-from launcher.pod.gang.protocol.messages import Failure, LeaderMessage, Marks
+from launcher.pod.gang.protocol.messages import Failure, LeaderMessage, Marks, Status, Trainer
 from launcher.pod.gang.store.run_events import RunEvents
 from tests.support.gang_world.views import ENDED, NOW, READY, RULES, TRAINING, heard, status
 
@@ -32,9 +32,11 @@ class Story:
         word: LeaderMessage = TRAINING,
         failure: Failure | None = None,
     ) -> None:
+        self.hears(seconds, replace(READY[1], marks=Marks(progress=progress), failure=failure), word)
+
+    def hears(self, seconds: float, its: Status, word: LeaderMessage = TRAINING) -> None:
         self._member.lead = replace(self._member.lead, word=word)
-        its = heard(replace(READY[1], marks=Marks(progress=progress), failure=failure))
-        self._run_events.look(NOW + seconds, self._member, {"10.0.0.2": its})
+        self._run_events.look(NOW + seconds, self._member, {"10.0.0.2": heard(its)})
 
     def steps(self) -> list[object]:
         return [facts["step"] for facts in self.noted]
@@ -55,6 +57,22 @@ def test_progress_has_a_trainers_place_and_its_metrics_apart() -> None:
     (noted,) = story.noted
     where = {"generation": 1, "role": "trainer", "rank": None, "address": "10.0.0.2"}
     assert noted == {**where, "pass": 1, "step": 2, "metrics": {"cost": 0.5}}
+
+
+def test_of_several_trainers_in_a_pod_each_is_noted_with_its_own_rank_and_the_pod_s() -> None:
+    story = Story()
+    for step in (1, 1, 2):
+        several = (
+            Trainer(marks=Marks(progress={"pass": 0, "step": 1})),
+            Trainer(marks=Marks(progress={"step": step})),
+        )
+        story.hears(step * 10, replace(READY[1], rank=1, several=several))
+    where = {"generation": 1, "role": "trainer", "address": "10.0.0.2", "node_rank": 1, "metrics": {}}
+    assert story.noted == [
+        {**where, "rank": 2, "pass": 0, "step": 1},
+        {**where, "rank": 3, "pass": None, "step": 1},
+        {**where, "rank": 3, "pass": None, "step": 2},
+    ]
 
 
 def test_a_report_at_every_step_is_a_line_in_five_seconds() -> None:
