@@ -39,10 +39,10 @@ def saved_logs(
     place = output(gang, desk.datacenter)
     desk.terminal.note(f"{gang.told()} and its pods are gone; its log files are in {place.told}")
     some = False
-    for (role, rank), lines in groupby(_logs(desk, gang, wanted), key=lambda found: found[:2]):
+    for (role, rank, who), lines in groupby(_logs(desk, gang, wanted), key=lambda found: found[:3]):
         some = True
         for *_, line in lines if tail is None else deque(lines, tail):
-            yield LogLine(role=role, rank=rank, pod="", text=line.decode(errors="replace"))
+            yield LogLine(role=role, rank=rank, pod="", text=who + line.decode(errors="replace"))
     if not some:
         raise Problem(f"job {gang.name} has no such log files on its volume")
 
@@ -110,8 +110,8 @@ def _asked(desk: Desk, gang: JobGang) -> dict[str, str]:
     return {name: visible(value) for name, value in found.items() if value} | {"namespace": desk.api.namespace}
 
 
-def _logs(desk: Desk, gang: JobGang, wanted: Callable[[str, int], bool]) -> Iterator[tuple[str, int, bytes]]:
-    """Yield role, rank and each line of a job's log files, of those that are wanted."""
+def _logs(desk: Desk, gang: JobGang, wanted: Callable[[str, int], bool]) -> Iterator[tuple[str, int, str, bytes]]:
+    """Yield role, rank, who said it and each line of a job's log files, of those that are wanted."""
     from launcher.desk.files.list import rows_of_each
     from launcher.desk.files.visit import visit
 
@@ -123,8 +123,11 @@ def _logs(desk: Desk, gang: JobGang, wanted: Callable[[str, int], bool]) -> Iter
 
 def _lines_of(
     channel: Channel, path: str, rows: Sequence[FileRow], wanted: Callable[[str, int], bool]
-) -> Iterator[tuple[str, int, bytes]]:
-    """Yield role, rank and each line of the log files below an output whose entries are known."""
+) -> Iterator[tuple[str, int, str, bytes]]:
+    """Yield role, rank, who said it and each line of the log files below an output whose entries are known.
+
+    Who said it stands before each line of a pod's output, too, where several trainers share it; else it is nothing.
+    """
     from launcher.desk.files.list import file_content, rows_of_each
 
     nodes = [
@@ -132,10 +135,21 @@ def _lines_of(
     ]
     found = tuple(rows_of_each(channel, [f"{path}/{node.name}" for _, node in nodes]))
     for (rank, node), inside in zip(nodes, found, strict=True):
-        for row in inside:
-            if row.kind == "-" and row.name in LOGS and wanted(LOGS[row.name], rank):
-                pieces = file_content(channel, f"{path}/{node.name}/{row.name}")
-                yield from ((LOGS[row.name], rank, line) for line in split_lines(pieces, _LONGEST))
+        logs = sorted(log for row in inside if row.kind == "-" and (log := _log_of(row.name)))
+        count = sum(role == contract.TRAINER for role, *_ in logs)
+        for role, local, name in logs:
+            if wanted(role, rank):
+                who = f"[{role} {rank * count + local}] " if role == contract.TRAINER and count > 1 else ""
+                pieces = file_content(channel, f"{path}/{node.name}/{name}")
+                yield from ((role, rank, who, line) for line in split_lines(pieces, _LONGEST))
+
+
+def _log_of(name: str) -> tuple[str, int, str] | None:
+    """Return the role of a log file, the number of its program in the pod, and the name; None for another file."""
+    if role := LOGS.get(name):
+        return role, 0, name
+    number = re.fullmatch(r"train-([1-9]\d{0,8})\.log", name, re.ASCII)
+    return (contract.TRAINER, int(number[1]), name) if number else None
 
 
 def output(gang: JobGang, datacenter: Datacenter) -> Remote:

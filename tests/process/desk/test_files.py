@@ -312,17 +312,21 @@ def test_logs_and_report_come_from_the_volume_when_the_pods_are_gone(
         (output / f"node_{rank}" / "train.log").write_text(f"line 1 of {rank}\nlast of {rank}")
     (output / "node_0" / "server.log").write_bytes(b"\xff served\n")
     (output / "node_0" / "core").write_text("not a log\n")
+    (output / "node_10" / "train-1.log").write_text("another's\n")
+    (output / "node_10" / "train-.log").write_text("not a log\n")
     with node_of(plane, me.namespace, volume) as node:
         said = typed(me, "logs", "my-job")
         assert said.code == 0, said.err
         assert said.out.splitlines() == [
             "pserver-0 | \ufffd served", "trainer-0 | line 1 of 0", "trainer-0 | last of 0",
             "trainer-1 | line 1 of 1", "trainer-1 | last of 1",
-            "trainer-10 | line 1 of 10", "trainer-10 | last of 10",
+            "trainer-10 | [trainer 20] line 1 of 10", "trainer-10 | [trainer 20] last of 10",
+            "trainer-10 | [trainer 21] another's",
         ]  # fmt: skip
         assert node.specs[0]["containers"][0]["volumeMounts"][0]["readOnly"] is True
         some = typed(me, "logs", "my-job", "-role", "trainer", "-worker", "10", "-n", "1")
-        assert (some.code, some.out) == (0, "trainer-10 | last of 10\n"), some.err
+        last = "trainer-10 | [trainer 20] last of 10\ntrainer-10 | [trainer 21] another's\n"
+        assert (some.code, some.out) == (0, last), some.err
         lacking = typed(me, "report", "my-job")
         assert lacking.code == 1
         assert "events.jsonl is not there" in lacking.err
