@@ -121,6 +121,16 @@ def test_of_a_run_that_was_started_again_the_newest_passes_are_kept(tmp_path: Pa
         assert [path.name for path in g.output.glob("*pass-*")] == [pass_directory(PASSES - 1)]
 
 
+def test_several_trainers_of_a_pod_save_as_ranks_of_their_own(tmp_path: Path) -> None:
+    who = "place, victim = 'block', 3\n"
+    with three(tmp_path, who + TRAINS, "all", LAUNCHER_PROCESSES="2") as g:
+        assert g.verdict()[0] == 0
+        assert [each["resume"] for each in g.events("generation_made")] == [None, 0]
+        last = told(g, PASSES - 1)
+        assert last["files"] == dict.fromkeys([".state", *(f"{rank}.part" for rank in range(6))], PASSES)
+        assert last["trainers"] == 6
+
+
 def test_a_pass_of_another_framework_is_refused_before_anything_starts(tmp_path: Path) -> None:
     saves = "with here.saving(0) as directory:\n    write(directory, 0)\nsys.exit(3)"
     with three(tmp_path, saves, LAUNCHER_RUNTIME="torch", LAUNCHER_MAX_RESTARTS="0") as g:
