@@ -37,6 +37,7 @@ real: $(READY) ## of them the examples on Paddle's own parameter servers (600 MB
 
 frameworks: $(READY) ## the examples of torch, JAX, Paddle, XGBoost, LightGBM and TensorFlow, trained, as a table (9 GB once, in the cache)
 	@$(BIN)/python -m tests.real.frameworks_table $(FRAMEWORKS)
+	@ALL_FRAMEWORKS=1 $(BIN)/pytest tests/cluster/test_frameworks.py
 
 check: $(READY) ## types, lint, format
 	$(BIN)/mypy

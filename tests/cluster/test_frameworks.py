@@ -1,7 +1,11 @@
-"""JAX and LightGBM on the cluster: Indexed, `restricted`, without a token; packages are on a read-only volume."""
+"""JAX and LightGBM on the cluster: Indexed, `restricted`, without a token; packages are on a read-only volume.
+
+With ALL_FRAMEWORKS set also Paddle and XGBoost, as `make frameworks` has it.
+"""
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -15,12 +19,12 @@ from tests.cluster.kubectl import Kubectl, KubectlFailed
 from tests.cluster.training import await_state, ended, manifest, pods
 from tests.cluster.volumes import Training, shared, training_in
 from tests.real import install
-from tests.real.frameworks import JAX, LIGHTGBM, NODES, PASSES, Example
+from tests.real.frameworks import IN_CI, JAX, LIGHTGBM, NODES, PASSES, Example
 from tests.support.manifests import ROOT
 
 pytestmark = pytest.mark.usefixtures("ground", "images")
 
-EXAMPLES = (JAX, LIGHTGBM)
+EXAMPLES = IN_CI if os.environ.get("ALL_FRAMEWORKS") else (JAX, LIGHTGBM)
 LIBRARY = "libgomp.so.1"  # LightGBM's, which a small image lacks
 CLAIM = """\
 apiVersion: v1
