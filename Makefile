@@ -35,9 +35,12 @@ soak: $(READY) ## 300 gangs under random faults: every one ends in a true verdic
 real: $(READY) ## of them the examples on Paddle's own parameter servers (600 MB and 1.4 GB once, in the cache)
 	$(BIN)/pytest tests/real $(PYTEST)
 
-frameworks: $(READY) ## the examples of torch, JAX, Paddle, XGBoost, LightGBM and TensorFlow, trained, as a table (9 GB once, in the cache)
+frameworks: $(READY) ## torch, JAX, Paddle, XGBoost, LightGBM and TensorFlow: the examples trained, and every fault, as tables (9 GB once, in the cache)
 	@$(BIN)/python -m tests.real.frameworks_table $(FRAMEWORKS)
 	@ALL_FRAMEWORKS=1 $(BIN)/pytest tests/cluster/test_frameworks.py
+	@$(BIN)/python -m bench.frameworks $(FRAMEWORKS)
+	@BENCH_TORCH=$$($(BIN)/python -m tests.real.install large-frameworks) \
+	    BENCH_PADDLE=$$($(BIN)/python -m tests.real.install frameworks) $(BIN)/python -m bench gang
 
 check: $(READY) ## types, lint, format
 	$(BIN)/mypy
