@@ -39,6 +39,7 @@ GATHERING, READYING, CHECKING, OVER = "gathering", "readying", "checking", "over
 STATUS_PORT = 7170  # probes, NetworkPolicies and the desk ask it
 MEETING_PORT = 12400  # the first, where programs without pservers meet; ephemeral ports are above it
 MEETING_TURNS = 6  # one for each generation, in turn
+MOST_PROCESSES = 128  # of one pod
 PSERVER_PORT = 7164  # the first of a pserver's, as in every start_paddle before this one
 
 # The launcher's image.

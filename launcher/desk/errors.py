@@ -17,6 +17,7 @@ PARAMETER_FLAGS = {
     "memory": "-memory",
     "namespace": "-namespace",
     "passes": "-passes",
+    "processes": "-processes",
     "pscpu": "-pscpu",
     "pservers": "-pservers",
     "psmemory": "-psmemory",

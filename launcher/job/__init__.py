@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from launcher.job.acting import inside
     from launcher.job.paddlejob import JobByName, PaddleJob, get, jobs
+    from launcher.job.paddlejob import PaddleJob as Job
     from launcher.job.problem import JobError
     from launcher.job.values import JobEvent as Event
     from launcher.job.values import JobStatus as Status
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CephFSVolume",
     "Event",
+    "Job",
     "JobByName",
     "JobError",
     "Line",
@@ -43,6 +45,7 @@ __all__ = [
 _HOMES = {
     "CephFSVolume": ("volumes", "CephFSVolume"),
     "Event": ("values", "JobEvent"),
+    "Job": ("paddlejob", "PaddleJob"),  # for who has no Paddle
     "JobByName": ("paddlejob", "JobByName"),
     "JobError": ("problem", "JobError"),
     "Line": ("values", "LogLine"),

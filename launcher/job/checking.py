@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from launcher.contract import PASSES, STATUS_PORT, is_plain
+from launcher.contract import MOST_PROCESSES, PASSES, STATUS_PORT, is_plain
 from launcher.job import entry, names, places, quantities
 from launcher.job.problem import Mistake, Parameter
 from launcher.job.volumes import CephFSVolume, Volume, is_below
@@ -56,6 +56,7 @@ def problems(job: Job, lent: bool = False) -> Iterator[str | Mistake]:
     if job.runtime_image or not lent:
         yield from _image(job)
     yield from _names(job)
+    yield from _processes(job)
     yield from _quantities(job)
     yield from _environment(job)
     wrong_program, wrong_volumes = [*_program(job)], [*_each_volume(job)]
@@ -75,6 +76,19 @@ def _counts(job: Job) -> Iterator[str | Mistake]:
             yield _wrong(job, field, f"expected a whole number from {low} to {MOST_PODS}{none}")
     if job.passes is not None and not _whole(job.passes, 1, 10**9):
         yield _wrong(job, "passes", "expected a whole number, 1 or more")
+
+
+def _processes(job: Job) -> Iterator[str | Mistake]:
+    number, several = job.processes, Parameter("processes", job.processes)
+    if number is None:
+        return
+    if number != "gpu" and not _whole(number, 1, MOST_PROCESSES):
+        yield Mistake(several, f": expected a whole number from 1 to {MOST_PROCESSES}, or gpu for one on each card")
+    elif number != 1 and job.runtime not in entry.WITHOUT_PSERVERS:
+        yield Mistake(several, ": expected ", Parameter("runtime", given=False), " torch or another without pservers")
+    elif number != "gpu" and number > job.gpu_nums > 0:  # type: ignore[operator]  # a whole number, as was seen
+        cards = Parameter("gpu_nums", job.gpu_nums)
+        yield Mistake(several, " is more than ", cards, ": expected at most one for each card, or gpu")
 
 
 def _image(job: Job) -> Iterator[str | Mistake]:

@@ -53,6 +53,7 @@ class Job:
     job_path: str = ""
     env: Mapping[str, str] = field(default_factory=dict, hash=False)
     restricted: bool = True
+    processes: int | str | None = None
     # The seeds' example has these names, its table the other ones.
     cpu_num: InitVar[float | str | None] = None
     use_gpu: InitVar[bool | None] = None
@@ -66,7 +67,7 @@ class Job:
         if use_gpu and not self.gpu_nums:
             settled["gpu_nums"] = 1
         if self.runtime in WITHOUT_PSERVERS:
-            settled |= {"pservers": 0, "together": True}
+            settled.update({"pservers": 0, "together": True})
         elif self.together and self.pservers:  # none at all is refused, as elsewhere
             settled["pservers"] = self.trainers
         for name, value in settled.items():

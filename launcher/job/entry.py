@@ -73,6 +73,7 @@ def environment(job: Job, role: str) -> dict[str, str]:
         "LAUNCHER_GRACE": "45",
         # Without a volume that all share there is nothing to keep the gang's record on.
         "LAUNCHER_RECORD": "" if places.job_path(job) else "none",
+        "LAUNCHER_PROCESSES": "" if job.processes is None else str(job.processes),
         "TRAINER_COUNT": _threads(job) if is_v1(job) and role != PSERVER else "",
         PASSES: str(job.passes or ""),
         "PADDLE_CLOUD_CURRENT_DATACENTER": job.datacenter,

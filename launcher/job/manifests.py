@@ -76,6 +76,7 @@ def _spec(job: Job) -> str:
         "trainers": job.trainers,
         "together": job.together,
         "runtime": job.runtime,
+        "processes": job.processes,
         "datacenter": job.datacenter,
         "job_path": places.job_path(job),
         "volumes": [

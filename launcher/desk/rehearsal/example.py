@@ -26,7 +26,7 @@ START_SH = (  # as it says them
     "--config=./trainer_config.py",
 )
 V1_PASSES = 10  # start.sh's, too
-SAID = ("LAUNCHER_RUNTIME", PASSES)
+SAID = ("LAUNCHER_RUNTIME", "LAUNCHER_PROCESSES", PASSES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +45,11 @@ class Example:
     env: Mapping[str, str]
     # Whether its Python, which is not the launcher's, is to find the launcher's package: that alone, none beside it.
     imports_us: bool = False
+
+    @property
+    def processes(self) -> str:
+        """How many programs each pod runs: a number, or gpu."""
+        return self.env.get("LAUNCHER_PROCESSES", "1")
 
     @property
     def has_pservers(self) -> bool:

@@ -66,7 +66,7 @@ def _rehearse(
     chosen = choose(line)
     rehearsal = Rehearsal(
         example=chosen, directory=place.directory, pods=place.pods, passes=passes or chosen.passes, port=place.port,
-        meeting=workspace.meeting(meetings(place.port, place.pods)), job=place.job,
+        meeting=workspace.meeting(meetings(place.port, place.pods, chosen.processes)), job=place.job,
     )  # fmt: skip
     pods = pods_of(rehearsal, os.environ, sys.executable)
     workspace.clear(place.directory, keep=place.keep)
@@ -98,7 +98,7 @@ def _paddle(line: ProgressLine) -> Path:
 def _live(rehearsal: Rehearsal, pods: Sequence[RehearsalPod], line: ProgressLine) -> int:
     first, last = pods[0].address, pods[-1].address
     where = f"{len(pods)} pods at {first} to {last}, each" if len(pods) > 1 else f"one pod at {first},"
-    programs = "a pserver and a trainer" if rehearsal.example.has_pservers else "a trainer"
+    programs = "a pserver and a trainer" if rehearsal.example.has_pservers else _trainers(rehearsal.example.processes)
     line.say(f"{rehearsal.job}: {where} with {programs}, on {rehearsal.example.title}")
     began = time.monotonic()
 
@@ -108,6 +108,10 @@ def _live(rehearsal: Rehearsal, pods: Sequence[RehearsalPod], line: ProgressLine
     ended = processes.run(pods, lambda: line.show(so_far()), line.say)
     line.finish(so_far())
     return results.tell_results(rehearsal, pods, ended, time.monotonic() - began)
+
+
+def _trainers(processes: str) -> str:
+    return {"1": "a trainer", "gpu": "a trainer on each card"}.get(processes, f"{processes} trainers")
 
 
 @contextmanager

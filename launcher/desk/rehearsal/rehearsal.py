@@ -15,6 +15,7 @@ from launcher.desk.rehearsal.example import Example
 JOB = "paddle-cluster-job"
 CONFIG_DIR, PACKAGE = "recommendation", "package"  # as the seeds call it, and as `submit` does
 _MEETINGS = 8
+MOST_CARDS = 16  # that one machine has
 PORTS_NUM = 2
 PORTS_NUM_SPARSE = 2
 # From the pserver's first port to the launcher's own, as far apart as their defaults are; those between are a v1
@@ -77,12 +78,14 @@ def ports(first: int) -> range:
     return range(first, first + STATUS_OFFSET + 1)
 
 
-def meetings(first: int, pods: int) -> tuple[range, ...]:
+def meetings(first: int, pods: int, processes: str = "1") -> tuple[range, ...]:
     """Return blocks of ports at which programs without pservers may meet, as far from a pod's first as by default.
 
-    Each generation takes another port; where pods differ by theirs, each has so many of its own.
+    Each generation takes other ports, one for each program of a pod; where pods differ by theirs, each has so many of
+    its own.
     """
-    begin, size = first + MEETING_PORT - PSERVER_PORT, MEETING_TURNS * pods
+    programs = int(processes) if processes.isdecimal() else MOST_CARDS
+    begin, size = first + MEETING_PORT - PSERVER_PORT, MEETING_TURNS * pods * programs
     return tuple(range(begin + number * size, begin + (number + 1) * size) for number in range(_MEETINGS))
 
 

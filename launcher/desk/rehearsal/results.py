@@ -30,7 +30,9 @@ def tell_results(
     if again := show.restarts(_text(pods[0].stderr)):
         print("\n" + "\n".join(again))
     serves = rehearsal.example.has_pservers
-    whose, logs = ("trainers' and pservers'", "{train,server}.log") if serves else ("trainers'", contract.TRAIN_LOG)
+    several = rehearsal.example.processes != "1"
+    one = "train*.log" if several else contract.TRAIN_LOG
+    whose, logs = ("trainers' and pservers'", "{train,server}.log") if serves else ("trainers'", one)
     print(f"\n{whose} logs: {shown_path(rehearsal.output)}/{contract.NODE_PREFIX}*/{logs}")
     print(f"launchers' own: {shown_path(rehearsal.directory)}/pods/*/stderr.log")
     if _report(rehearsal):

@@ -23,6 +23,7 @@ EXAMPLES = """\
   paddlectl local -jobname my-job -parallelism 3 -entry "python train.py" my-package
   paddlectl local -topology trainer_config.py -passes 2 my-package      with the `paddle` that is on PATH
   paddlectl local -runtime jax -parallelism 3 -entry "python train.py" my-package
+  paddlectl local -runtime torch -parallelism 2 -processes 2 -entry "python train.py" my-package
   paddlectl local --pods 3 --passes 10                                  without a program: a stand-in for Paddle
   paddlectl local --example recommendation                              on Paddle's own parameter servers
   paddlectl local --port 8164                                           where another program has ports from 7164 on
@@ -98,6 +99,7 @@ def _described(given: Namespace) -> PaddleJob:
             registry=given.registry,
             together=True,
             runtime=given.runtime,
+            processes=given.processes,
             volumes=(Volume(mount_path="/volume", claim="here"),),  # the directory stands for one
         )
 

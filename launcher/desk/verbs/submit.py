@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from launcher.contract import MOST_PROCESSES
 from launcher.desk.arguments import flag, whole
 from launcher.desk.config import datacenters
 from launcher.desk.config.datacenters import Datacenter
@@ -24,6 +25,7 @@ from launcher.job.entry import WITHOUT_PSERVERS
 EXAMPLES = """\
   paddlectl submit -jobname my-job -parallelism 3 -pservers 2 -cpu 1 -memory 1Gi -image repo/paddle:2.6.2 \\
       -entry "python train.py" /pfs/datacenter1/home/me/my-package
+  paddlectl submit -jobname my-job -runtime torch -gpu 8 -processes gpu -entry "python train.py" ...
   paddlectl submit -jobname my-job -topology trainer_config.py -passes 10 /pfs/datacenter1/home/me/demo
   paddlectl submit --dry-run -jobname my-job ...      print what would be sent; a cluster checks it, if one is known
   paddlectl submit --replace --follow -jobname my-job ..."""
@@ -66,9 +68,22 @@ def of_a_job(parser: ArgumentParser) -> None:
         help="how the program finds the others: fleet (Paddle's parameter servers), or without pservers "
         "torch, jax, paddle, tensorflow, xgboost, lightgbm, or env (RANK, WORLD_SIZE, ...)",
     )
+    flag(
+        parser,
+        "processes",
+        type=processes,
+        default=None,
+        metavar="N|gpu",
+        help="programs in each pod, for a runtime without pservers; gpu: one on each card (1)",
+    )
     flag(parser, "passes", type=whole(1, 1_000_000), default=None, metavar="N", help="passes over the data")
     flag(parser, "image", default="", metavar="IMAGE", help="the runtime image (the datacenter's)")
     flag(parser, "registry", default="", metavar="NAME", help="the pull secret that `paddlectl registry` made")
+
+
+def processes(text: str) -> int | str:
+    """Return how many programs a pod runs: a number, or gpu."""
+    return text if text == "gpu" else whole(1, MOST_PROCESSES)(text)
 
 
 def run(given: Namespace, desk: Desk) -> int:
@@ -126,6 +141,7 @@ def job_described(given: Namespace, datacenter: Datacenter, namespace: str) -> t
             gpu_nums=given.gpu,
             pservers=pservers_of(given),
             runtime=given.runtime,
+            processes=given.processes,
             trainers=given.parallelism,
             pscpu=given.pscpu,
             psmemory=given.psmemory,

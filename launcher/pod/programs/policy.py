@@ -155,7 +155,8 @@ def may_have_failed(child: Child) -> bool:
 def reason_of(child: Child) -> str:
     """Return the reason of a child's failure by its code alone."""
     if child.code == 0:
-        return f"{child.name} ended with 0 before the trainers were done; could it not bind its port?"
+        told = "could it not bind its port? A program that is no parameter server needs -runtime (LAUNCHER_RUNTIME)"
+        return f"{child.name} ended with 0 before the trainers were done; {told}, such as torch or env"
     if child.code is not None and child.code < 0:
         return f"{child.name} was ended by {signal_name(-child.code)}"
     return f"{child.name} exited with {child.code}"

@@ -11,14 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from launcher.contract import MEETING_PORT, OUTPUT, PSERVER_PORT, RECORD, STATUS_PORT
+from launcher.contract import MEETING_PORT, MOST_PROCESSES, OUTPUT, PSERVER_PORT, RECORD, STATUS_PORT
 from launcher.pod.outcome import SettingsError
 from launcher.pod.settings import arguments as command_line
 from launcher.pod.settings.conflicts import contradictions
 from launcher.pod.settings.nouns import Peers, PeersFrom, Ports, Role, Runtime, Settings, Timing
 from launcher.pod.settings.reader import Reader
 
-MOST_PROCESSES = 128
 # What a launcher gives to its programs, one of which may be a launcher again.
 GIVEN_TO_PROGRAMS = (
     *("LAUNCHER_RESUME_DIR", "LAUNCHER_START_PASS", "LAUNCHER_HERE", "LAUNCHER_LIFE", "LAUNCHER_NODE_RANK"),

@@ -122,6 +122,11 @@ def test_without_a_program_it_is_an_example_of_the_package_in_any_directory(live
     assert (said.code, "on a stand-in for Paddle" in said.out) == (0, True), said.err
 
 
+WHICH = """\
+import os
+names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
+print("I am {} of {}, {} of {}".format(*(os.environ[name] for name in names)))
+"""
 WHERE = """\
 import os
 names = ("RANK", "SLURM_PROCID", "PADDLE_TRAINER_ID", "DMLC_TASK_ID")
@@ -153,6 +158,26 @@ def test_a_program_without_pservers_is_a_trainer_in_each_pod(lives: Lives, packa
         assert [path.name for path in (output / f"node_{rank}").iterdir()] == ["train.log"]
         log = (output / f"node_{rank}" / "train.log").read_text()
         assert f"I am {rank} of 3 without a role: True\n" in log
+
+
+def test_a_pod_runs_as_many_programs_as_are_asked_for(lives: Lives, package: Path) -> None:
+    (package / "which.py").write_text(WHICH)
+    program = ("-jobname", "my-job", "-runtime", "torch", "-entry", f"{sys.executable} which.py")
+    said = local(lives, package.parent, *program, "-parallelism", "2", "-processes", "2", "package")
+    assert said.code == 0, said.out + said.err
+    assert "2 pods at 127.0.1.1 to 127.0.1.2, each with 2 trainers" in said.out
+    output = package.parent / "build" / "my-job" / "volume" / "my-job" / "output"
+    logs = [output / f"node_{pod}" / name for pod in range(2) for name in ("train.log", "train-1.log")]
+    assert "".join(each.read_text() for each in logs) == "".join(
+        f"I am {rank} of 4, {rank % 2} of 2\n" for rank in range(4)
+    )
+
+
+def test_several_programs_are_refused_beside_pservers(lives: Lives, package: Path) -> None:
+    said = local(lives, package.parent, "-processes", "2", *entry(), "package")
+    assert said.code == 2
+    assert "-processes 2: expected -runtime torch or another without pservers" in said.err
+    assert not (package.parent / "build").exists()
 
 
 def test_no_pservers_are_refused_where_a_runtime_has_some(lives: Lives, package: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]  # comes with the kubernetes package, its stubs do not
 
-from launcher.job import CephFSVolume, JobError, PaddleJob, Volume
+from launcher.job import CephFSVolume, Job, JobError, PaddleJob, Volume
 from launcher.job.checking import RUNTIMES
 from launcher.job.entry import WITHOUT_PSERVERS
 from launcher.job.pods import MAKE_ROOT_FILES
@@ -244,6 +244,16 @@ def test_programs_without_pservers_are_one_job_that_asks_for_nothing_of_theirs(r
     assert found.command == ("python", "t.py")
     assert container(only)["resources"]["requests"] == {"cpu": "3", "memory": "1Gi"}
     assert json.loads(only["metadata"]["annotations"]["paddle-launcher/spec"])["runtime"] == runtime
+
+
+@pytest.mark.parametrize(("processes", "found"), [(None, 1), (1, 1), (3, 3), ("gpu", 0)])
+def test_each_pod_runs_as_many_programs_as_are_asked_for(processes: int | str | None, found: int) -> None:
+    job = Job(job_name="a", runtime_image=IMAGE, entry_point="x", runtime="torch", processes=processes)
+    assert settings(job.manifests()[0]).processes == found
+
+
+def test_who_has_no_paddle_says_job() -> None:
+    assert Job is PaddleJob
 
 
 def test_the_runtimes_of_a_job_are_the_launcher_s() -> None:

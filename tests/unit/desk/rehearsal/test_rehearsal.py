@@ -137,6 +137,8 @@ def test_blocks_to_meet_at_are_apart_and_have_ports_for_each_generation_of_each_
     first, second, *_ = meetings(7164, 3)
     assert (first, second) == (range(12400, 12418), range(12418, 12436))
     assert meetings(8000, 1)[0] == range(13236, 13242)
+    assert meetings(8000, 1, "4")[0] == range(13236, 13260)
+    assert len(meetings(8000, 2, "gpu")[0]) == 6 * 2 * 16
 
 
 @pytest.mark.parametrize("which", [STAND_IN, PADDLE], ids=["stand-in", "Paddle"])
@@ -164,6 +166,14 @@ def test_a_job_of_ones_own_has_the_words_that_its_pods_have_on_a_cluster() -> No
     assert settings.runtime is Runtime.FLEET
     assert (first.env["TRAIN_CONFIG_DIR"], first.env["PADDLE_INIT_NUM_PASSES"]) == (PACKAGE, "3")
     assert mine.has_pservers
+
+
+def test_a_job_of_several_programs_in_a_pod_has_them_here_as_well() -> None:
+    job = PaddleJob(job_name="mine", runtime_image="none", entry_point="x", runtime="torch", processes=3)
+    mine = example.submitted(job, Path("/package"))
+    (first,) = pods(example=mine, pods=1)
+    assert (mine.processes, read_settings(first.env, first.argv[3:]).processes) == ("3", 3)
+    assert STAND_IN.processes == "1"
 
 
 def test_a_program_finds_the_launchers_package_before_what_its_own_shell_names() -> None:

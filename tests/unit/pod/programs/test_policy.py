@@ -30,6 +30,11 @@ from launcher.pod.settings.variables import known
 TERM, KILL, INT, SEGV = signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGSEGV
 GRACE = 10.0
 
+NOT_BOUND = (
+    "could it not bind its port? A program that is no parameter server needs -runtime (LAUNCHER_RUNTIME), "
+    "such as torch or env"
+)
+
 
 def pserver(**facts: object) -> Child:
     return replace(Child(name="pserver 0", role=Role.PSERVER, pid=11), **facts)  # type: ignore[arg-type]
@@ -193,7 +198,7 @@ ENDS = [
         [over(pserver(), 0, 5), over(trainer(told=5 + FAREWELL), -15, 6 + FAREWELL)],
         None,
         Code.GANG,
-        "pserver 0 ended with 0 before the trainers were done; could it not bind its port?",
+        f"pserver 0 ended with 0 before the trainers were done; {NOT_BOUND}",
         "pserver 0",
     ),
     (
@@ -232,7 +237,7 @@ def test_a_failure_is_told_once_it_is_due_in_full_and_with_its_last_lines() -> N
     left = over(pserver(), 0, 5)
     assert decide([left, trainer()], None, 6, GRACE).failure is None
     assert decide([left, trainer()], None, 5 + FAREWELL, GRACE).failure == Outcome(
-        code=Code.GANG, reason="pserver 0 ended with 0 before the trainers were done; could it not bind its port?"
+        code=Code.GANG, reason=f"pserver 0 ended with 0 before the trainers were done; {NOT_BOUND}"
     )
     assert decide([trainer(told=5.0)], stop(5), 6, GRACE).failure is None
 
