@@ -15,12 +15,21 @@ FENCED = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 GIVEN = {
     "job": "def train() -> None: ...",
     "data": """\
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 def reader() -> Iterator[tuple[float, ...]]:
     yield (1.0,)
+
+def load(path: str) -> Sequence[str]:
+    return [path]
 """,
     "here": """\
+class Model:
+    def save(self, path: str) -> None: ...
+
+def load(directory: str) -> Model:
+    return Model()
+
 def train(number: int) -> None: ...
 def save(number: int) -> None: ...
 
