@@ -8,13 +8,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from launcher.desk.rehearsal.python_env import Environment
-from tests.real.install import FRAMEWORKS, LARGE
+from tests.real.frameworks import JAX, LIGHTGBM, NODES, PADDLE, TENSORFLOW, TORCH, XGBOOST, Example
 
-ROOT = Path(__file__).parent.parent
-PODS = 3
+PODS = NODES
 Argv = Sequence[str]
 
 
@@ -90,43 +87,31 @@ def _lightgbm(spot: Spot) -> tuple[Argv, Mapping[str, str]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """One of those that are compared, and how it is started without us."""
+    """One of the examples, and how it is started without us."""
 
     title: str
-    runtime: str
-    example: str
-    environment: Environment
+    example: Example
     bare: Callable[[Spot], tuple[Argv, Mapping[str, str]]]
     without: str  # what "bare" is, in words
-
-    @property
-    def program(self) -> Path:
-        return ROOT / "examples" / self.example / "train.py"
 
 
 SUBJECTS = (
     Subject(
-        title="JAX", runtime="jax", example="jax", environment=FRAMEWORKS, bare=_jax,
+        title="JAX", example=JAX, bare=_jax,
         without="three processes with the variables of a Slurm step, which `jax.distributed.initialize()` reads",
     ),
     Subject(
-        title="Paddle 3.3.1, collective", runtime="paddle", example="paddle_collective", environment=FRAMEWORKS,
-        bare=_paddle, without="`python -m paddle.distributed.launch --nnodes=3`, three times",
+        title="Paddle 3.3.1, collective", example=PADDLE, bare=_paddle,
+        without="`python -m paddle.distributed.launch --nnodes=3`, three times",
     ),
     Subject(
-        title="XGBoost", runtime="xgboost", example="xgboost", environment=FRAMEWORKS, bare=_xgboost,
+        title="XGBoost", example=XGBOOST, bare=_xgboost,
         without="its tracker, and three processes with the tracker's address",
     ),
+    Subject(title="LightGBM", example=LIGHTGBM, bare=_lightgbm, without="three processes with the list of machines"),
     Subject(
-        title="LightGBM", runtime="lightgbm", example="lightgbm", environment=FRAMEWORKS, bare=_lightgbm,
-        without="three processes with the list of machines",
-    ),
-    Subject(
-        title="torch", runtime="torch", example="torch", environment=LARGE, bare=_torchrun,
+        title="torch", example=TORCH, bare=_torchrun,
         without="`torchrun --nnodes=3 --max-restarts=3 --rdzv-backend=c10d`, three times",
     ),
-    Subject(
-        title="TensorFlow", runtime="tensorflow", example="tensorflow", environment=LARGE, bare=_tensorflow,
-        without="three processes with `TF_CONFIG`",
-    ),
+    Subject(title="TensorFlow", example=TENSORFLOW, bare=_tensorflow, without="three processes with `TF_CONFIG`"),
 )  # fmt: skip

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 
-from bench.framework_bare import PODS, ROOT, Argv, Spot, Subject
+from bench.framework_bare import PODS, Argv, Spot, Subject
 from bench.lives import START_PADDLE
 from bench.processes import AS_PROCESS_ONE, environment
 from launcher.pod.programs.runtimes import xgboost_tracker
+from tests.real.frameworks import ROOT
 
 WITNESS = Path(__file__).parent / "witness"
 PASS, STEP = 2, 3  # in which a fault is given, of five
@@ -116,7 +117,7 @@ class Pods:
         """Start all, and leave nothing of them."""
         os.mkfifo(self.directory / "notes")
         self._said = os.open(self.directory / "notes", os.O_RDWR | os.O_NONBLOCK)
-        tracker = self._tracker() if self.subject.runtime == "xgboost" and not self.ours else None
+        tracker = self._tracker() if self.subject.example.runtime == "xgboost" and not self.ours else None
         try:
             for place in range(PODS):
                 self.start(place)
@@ -200,19 +201,19 @@ class Pods:
     def _launcher(self, place: int) -> tuple[Argv, dict[str, str]]:
         addresses = [f"{self.net}.{number + 1}" for number in range(PODS)]
         before = AS_PROCESS_ONE if self.wrapped else ()
-        return (*before, START_PADDLE, "--", str(self.python), str(self.subject.program)), {
+        return (*before, START_PADDLE, "--", str(self.python), str(self.subject.example.program)), {
             "JOB_NAME": JOB,
             "JOB_PATH": str(self.directory / "volume"),
             "LAUNCHER_JOB_UID": JOB,
             "LAUNCHER_WORKDIR": str(self.directory / f"work-{place}"),
-            "LAUNCHER_RUNTIME": self.subject.runtime,
+            "LAUNCHER_RUNTIME": self.subject.example.runtime,
             "LAUNCHER_PORTS": str(self._port),
             "LAUNCHER_PEERS": f"static:{','.join(addresses)}",
             "POD_IP": addresses[place],
         }
 
     def _bare(self, place: int) -> tuple[Argv, dict[str, str]]:
-        program = (str(self.python), str(self.subject.program))
+        program = (str(self.python), str(self.subject.example.program))
         argv, env = self.subject.bare(Spot(rank=place, net=self.net, port=self._port, program=program))
         mine = {"TRAINER_ID": str(place), "TRAINERS": str(PODS), "JOB_PATH": str(self.directory / f"work-{place}")}
         return argv, {**mine, **env}

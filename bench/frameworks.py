@@ -199,15 +199,15 @@ def main() -> int:
     """Measure the frameworks that are named, or all; print, and say by the code whether all could be measured."""
     parser = argparse.ArgumentParser(prog="python -m bench.frameworks", description=__doc__)
     parser.add_argument("--write", action="store_true", help=f"put the tables into {PAGE.name}")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(each.runtime for each in SUBJECTS))
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(each.example.runtime for each in SUBJECTS))
     asked = parser.parse_args()
     failed = 0
     for subject in SUBJECTS:
-        if asked.names and subject.runtime not in asked.names:
+        if asked.names and subject.example.runtime not in asked.names:
             continue
         before = machine.busy()
         try:
-            rows = measured(subject, install.python(subject.environment), partial(_progress, subject.title))
+            rows = measured(subject, install.python(subject.example.environment), partial(_progress, subject.title))
         except (install.NotHere, Unheard) as error:
             failed += 1
             print(f"{subject.title} could not be measured: {error}", file=sys.stderr)
@@ -216,7 +216,7 @@ def main() -> int:
         text = section(subject, rows, f"{time.strftime('%Y-%m-%d')}: {machine.described()}; {load}")
         print(text)
         if asked.write:
-            PAGE.write_text(written(PAGE.read_text(), subject.runtime, text))
+            PAGE.write_text(written(PAGE.read_text(), subject.example.runtime, text))
     return 1 if failed else 0
 
 

@@ -188,7 +188,8 @@ def _keep() -> int:
 
 
 def _check_pass(call: str, number: object, by: object) -> None:
-    first, _ = _mine().first, _keep()
+    _keep()  # a wrong value is refused before anything is written
+    first = _mine().first
     if _mine().saving:
         raise Misuse(f"{call} within another: expected one after the other")
     if not (isinstance(number, int) and number >= first):

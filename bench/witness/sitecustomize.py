@@ -1,13 +1,12 @@
 """On PYTHONPATH, this notes what a training program does: that it runs, each step, that it saves, that it has TERM.
 
 The program itself stays as it is. A child in its process group, to which every launcher gives its signals, hears TERM
-with it and notes it at once, whatever the program waits for at that moment; it dies with the program. A save is held
-open for a moment, so that it can be disturbed.
+with it and notes it at once, whatever the program waits for at that moment, also where that dies of it; then it ends,
+too. A save is held open for a moment, so that it can be disturbed.
 """
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import sys
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 NAME, PROGRAM = "train.py", os.getpid()
 NOTES, PLACE, SAVES = "BENCH_NOTES", "BENCH_PLACE", "BENCH_SAVES"
 MOMENT = 0.5
-DIE_WITH_PARENT = 1
+OFTEN = 0.2  # seconds between two looks at whether the program is there
 
 
 def note(what: str, *facts: object) -> None:
@@ -61,10 +60,9 @@ def begin() -> None:
 
 def hear() -> None:
     """Be the child."""
-    ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
     while os.getppid() == PROGRAM:
-        signal.sigwait({signal.SIGTERM})
-        note("told")
+        if signal.sigtimedwait({signal.SIGTERM}, OFTEN):
+            note("told")
     os._exit(0)
 
 
