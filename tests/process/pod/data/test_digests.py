@@ -24,6 +24,7 @@ from launcher.dataset.progress import SplitProgress
 from launcher.dataset.splitting import split_into_shards
 from launcher.pod.outcome import ShardError
 from launcher.safefs.parallel import file_system, is_network, threads_for
+from tests.support.descriptors import descriptors
 from tests.support.hanging import hanging_volume
 from tests.support.volume import BY_RANK, UNDER_DATA, Volume, lay_out, read_back
 
@@ -328,11 +329,11 @@ def test_side_by_side_many_files_are_copied_at_a_time(volume: Volume, folders: i
 def test_side_by_side_what_stands_in_the_way_of_the_survey_is_one_sentence(volume: Volume) -> None:
     volume.lay_out(job=BY_RANK | {f"0/data/{number:02}/file": str(number) for number in range(40)})
     os.mkfifo(volume.job / "0/data/17/fifo")
-    descriptors = len(list(Path("/proc/self/fd").iterdir()))
+    before = descriptors()
     told = refusal(volume, environ=at_a_time(8))
     assert told.startswith(f"{volume.job}/0/data/17/fifo is a FIFO")
     assert read_back(volume.work) == {}
-    assert len(list(Path("/proc/self/fd").iterdir())) == descriptors
+    assert not descriptors() - before
     (volume.job / "0/data/17/fifo").unlink()
     assert volume.stage(environ=at_a_time(8)).files == 41
 
@@ -348,9 +349,9 @@ def test_side_by_side_a_failure_is_one_sentence_and_nothing_half(volume: Volume)
     told = refusal(volume, read=read, environ=at_a_time(8))
     assert told.startswith(f"{volume.job}/0/data/d/17: No such device or address")
     assert not (next(volume.work.iterdir()) / "d/17").exists()
-    descriptors = len(list(Path("/proc/self/fd").iterdir()))
+    before = descriptors()
     assert volume.stage(environ=at_a_time(8)).files == 41
-    assert len(list(Path("/proc/self/fd").iterdir())) == descriptors
+    assert not descriptors() - before
 
 
 MOUNTS = """36 25 0:32 / /mnt/nfs rw,relatime shared:1 - nfs4 server:/export rw
