@@ -28,8 +28,9 @@ def test_it_trains_and_shows_a_table_and_a_page_with_its_curves(tmp_path: Path) 
     rows = ROW.findall(told)
     assert [number for number, *_ in rows] == ["0", "1", "2"], told
     errors = [float(row[2]) for row in rows]
-    assert errors[0] > errors[1] > errors[2]
-    assert errors[2] < float(rows[2][3]) - 0.3  # three passes come to 0.69, the constant guess to 1.13
+    # Three passes come to 0.69, the constant guess to 1.13. A pass may be worse than the one before: no trainer
+    # waits for another.
+    assert errors[2] < float(rows[2][3]) - 0.3
     report = tmp_path / "demo" / "report.html"
     assert "the run as a page, with its timeline and curves: demo/report.html\n" in told
     page = report.read_text()
