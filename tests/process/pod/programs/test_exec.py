@@ -53,7 +53,8 @@ def test_a_pod_whose_program_does_not_start_says_so_and_a_stop_ends_it_at_once(
         code, text = second.page("/readyz")
         why = "trainer 1 has not started: the volume with 'train' does not answer"
         assert (code, text) == (503, f"training: {why}")
-        assert [each["reason"] for each in second.events("waiting_for_program")] == [why]
+        told = g.wait(lambda: second.events("waiting_for_program"))  # a moment after the page shows it
+        assert [each["reason"] for each in told] == [why]
         assert second.page("/healthz") == (200, "ok")
         assert not second.events("child_started")
         at = g.now()
