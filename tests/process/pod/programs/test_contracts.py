@@ -31,7 +31,9 @@ def test_a_torch_program_meets_the_others_and_again_elsewhere_after_one_has_fail
             met = [f"rank {rank} of 3, device 0, restart {restart}, True: met [0, 1, 2]" for restart in range(2)]
             assert re.findall(r"^(rank .*) at 124(?:00|01)$", log, re.MULTILINE)[-1] == met[1]
             assert set(re.findall(r"^rank .* restart 1.* at (\d+)$", log, re.MULTILINE)) == {"12401"}
-            assert f"{met[0]} at 12400\n" in log
+            # Who had met them as well may be ended, for the failure of trainer 1, before it says so.
+            assert set(re.findall(r"^(rank .* restart 0.*)$", log, re.MULTILINE)) <= {f"{met[0]} at 12400"}
+            assert rank != 1 or f"{met[0]} at 12400\n" in log
 
 
 def test_tensorflow_programs_meet_by_tf_config(tmp_path: Path) -> None:
