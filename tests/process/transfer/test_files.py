@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +29,7 @@ from launcher.transfer.problem import Broken, OtherEndFailed, TransferError
 from launcher.transfer.sending import send
 from tests.support.agents import agent, contents, download, noise, upload
 from tests.support.mounts import mounted
+from tests.support.waiting import wait_until
 
 BIG = 64 << 20
 
@@ -436,11 +441,18 @@ def test_an_agent_whose_desk_has_gone_does_not_wait_for_somebody_to_read(volume:
         channel.get("offer")
         channel.put("want", have=[])
         channel.flush()
-        time.sleep(0.5)  # the pipe is full by then
+        assert process.stdout
+        wait_until(partial(is_full, process.stdout.fileno()))
         assert process.poll() is None
         assert process.stdin
         process.stdin.close()
         assert process.wait(timeout=10) == 0
+
+
+def is_full(pipe: int) -> bool:
+    """Return whether nothing more fits into a pipe that somebody writes whole pages to."""
+    unread: int = struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0]
+    return unread > fcntl.fcntl(pipe, fcntl.F_GETPIPE_SZ) - 4096
 
 
 def test_an_agent_says_that_its_volume_is_not_there(tmp_path: Path) -> None:
@@ -520,9 +532,16 @@ def test_what_a_desk_may_not_ask_is_refused(
     assert contents(outside) == {b"secret": contents(outside)[b"secret"]}
 
 
+AWAITS_SIGNALS = ("128", "137")  # rt_sigtimedwait() on x86_64 and aarch64
+
+
+def awaits_signals(pid: int) -> bool:
+    return Path(f"/proc/{pid}/syscall").read_text().split()[0] in AWAITS_SIGNALS
+
+
 def test_an_agent_that_holds_a_pod_ends_when_it_is_told() -> None:
     with subprocess.Popen((sys.executable, "-I", "-m", "launcher.files", "hold")) as process:
-        time.sleep(0.5)
+        wait_until(partial(awaits_signals, process.pid))
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=10) == 0
 
