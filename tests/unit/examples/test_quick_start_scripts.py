@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -53,10 +52,8 @@ def test_told_to_stop_it_tells_paddle_at_once_and_waits_for_it(
     with subprocess.Popen(words, env=env, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         assert running.stdout.readline() == "started\n"
-        began = time.monotonic()
         running.send_signal(number)
-        assert running.wait(timeout=10) == code
-        assert time.monotonic() - began < 5  # 60 s where the shell swallows it
+        assert running.wait(timeout=30) == code  # 60 s where the shell swallows it
     assert (tmp_path / "demo" / "train.log").read_text().splitlines()[-1] == last
 
 

@@ -175,13 +175,11 @@ os._exit(4)
 
 
 def test_a_grandchild_that_holds_the_pipe_holds_neither_the_end_nor_a_byte_of_its_parent(job: Job) -> None:
-    begun = time.monotonic()
-    life = job.start(LEAVE_BEHIND.format(child="signal.pause()"))
+    life = job.start(LEAVE_BEHIND.format(child="signal.pause()"), LAUNCHER_GRACE="60")
     grandchild = int(life.line())
     try:
         assert life.rest() == ["x" * 3_000_000, "the last line"]
         assert life.end() == 4
-        assert time.monotonic() - begun < 3
         whole = b"%d\n" % grandchild + b"x" * 3_000_000 + b"\nthe last line\n"
         assert job.log().read_bytes() == whole
         assert gone(grandchild)  # what a job's programs leave behind goes with them
@@ -191,13 +189,11 @@ def test_a_grandchild_that_holds_the_pipe_holds_neither_the_end_nor_a_byte_of_it
 
 
 def test_a_grandchild_that_writes_for_ever_does_not_hold_the_end(job: Job) -> None:
-    begun = time.monotonic()
     child = 'say(b"%d\\n" % os.getpid()); block = b"y" * 1_000_000\n    while True: say(block)'
-    life = job.start(LEAVE_BEHIND.format(child=child))
+    life = job.start(LEAVE_BEHIND.format(child=child), LAUNCHER_GRACE="60")
     pid = life.numbers()[0]
     all_of(life)
     assert life.end() == 4
-    assert time.monotonic() - begun < 5
     assert b"\nthe last line\n" in job.log().read_bytes()
     wait_until(lambda: gone(pid))  # its pipe has no reader any more
 
@@ -228,9 +224,7 @@ def test_a_pipe_that_is_filled_as_fast_as_it_is_emptied_is_left_all_the_same() -
 
     say_again(b"x" * 4096)
     pump.start()
-    begun = time.monotonic()
-    pump.finish(begun + 10)
-    assert time.monotonic() - begun < 5
+    pump.finish(time.monotonic() + 1000)  # the test's own time-out is far less
     os.close(grandchild_s_end)
 
 

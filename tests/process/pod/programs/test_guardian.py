@@ -44,7 +44,7 @@ def test_a_program_behind_a_shell_does_not_train_on_beside_the_next_generation(t
         orphan = next(start["pid"] for start in g.trace("start") if start["address"] == g.address(1))
         assert psutil.Process(orphan).ppid() != g.launcher(1).life.pid, "there is a shell between the two"
         g.launcher(1).kill()
-        wait_until(lambda: gone(orphan), timeout=3)
+        wait_until(lambda: gone(orphan))
         g.go()
         g.again(1)
         assert g.codes() == [0, 0]
@@ -61,7 +61,7 @@ def test_a_killed_launcher_leaves_nothing_of_its_session_nor_of_what_carries_its
     wait_until(lambda: sum("sleep" in each.name() for each in life.below()) == 4)
     below = [each.pid for each in life.below()]
     life.send(signal.SIGKILL)
-    wait_until(lambda: gone(*below), timeout=5)
+    wait_until(lambda: gone(*below))
 
 
 def test_a_launcher_whose_guardian_is_killed_ends_its_generation_and_gets_another(lives: Lives) -> None:

@@ -88,7 +88,7 @@ def test_a_grace_that_is_not_needed_is_not_waited_for(lives: Lives) -> None:
     life = lives.start(*child("listener.py", 0), env={"LAUNCHER_GRACE": "20"})
     assert life.line() == "ready"
     life.send(signal.SIGTERM)
-    assert life.end(5) == 143
+    assert life.end() == 143
 
 
 @pytest.mark.parametrize("code", [0, 5, 143])
@@ -106,7 +106,7 @@ def test_a_jobs_stopped_child_hears_the_term(lives: Lives) -> None:
     os.kill(process.pid, signal.SIGSTOP)
     wait_until(lambda: state(process.pid) == STOPPED)
     life.send(signal.SIGTERM)
-    assert life.end(5) == 143
+    assert life.end() == 143
 
 
 @BOTH
@@ -123,7 +123,7 @@ def test_a_stopped_command_hears_the_term_when_it_is_continued(lives: Lives, pro
     wait_until(lambda: _pending(process.pid, signal.SIGTERM))
     assert state(process.pid) == STOPPED
     life.send(signal.SIGCONT)
-    assert life.end(5) == 143
+    assert life.end() == 143
     assert "15" in life.rest()
 
 
@@ -233,7 +233,7 @@ def test_what_a_command_leaves_behind_neither_holds_the_end_nor_stays_and_is_nam
         need_namespace()
     life = lives.start(*child("leaver.py", code), process_one=process_one, env={"LAUNCHER_GRACE": "20"})
     assert life.line()
-    assert life.end(5) == code
+    assert life.end() == code
     assert life.rest() == [], "the one that held the output is gone"
     (told,) = events(life, "left_behind")
     assert [each["argv"] for each in told["processes"]] == [list(child("leaver.py", code))]
@@ -246,7 +246,7 @@ def test_what_a_command_leaves_behind_is_told_to_end_first(lives: Lives) -> None
     assert life.process.stdin
     life.process.stdin.close()
     assert life.line() == "told"
-    assert life.end(5) == 4
+    assert life.end() == 4
     (told,) = events(life, "left_behind")
     assert ["sh", "-c", left, "sh", "--token=***"] in [each["argv"] for each in told["processes"]]
 
@@ -255,7 +255,7 @@ def test_a_grandchild_that_holds_the_pipe_does_not_hold_a_jobs_end(lives: Lives)
     env = {"LAUNCHER_RUNTIME": "env", "POD_IP": "127.0.0.1", "LAUNCHER_GRACE": "20", "LAUNCHER_MAX_RESTARTS": "0"}
     life = lives.start(*child("leaver.py", 8), env=env)
     (left,) = life.numbers()
-    assert life.end(5) == 8
+    assert life.end() == 8
     assert gone(left)
 
 

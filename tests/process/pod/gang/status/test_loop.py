@@ -46,7 +46,7 @@ def test_news_is_known_to_all_long_before_the_next_look(net: Ground) -> None:
     for number in range(1, 31):
         began = time.monotonic()
         status = first.says(ready=number)
-        assert second.nudged.acquire(timeout=2)
+        assert second.nudged.acquire(timeout=10)
         times.append(time.monotonic() - began)
         assert second.statuses.heard()[first.address].status == status
         time.sleep(0.006)  # beyond the pace that many news in a row are kept to
@@ -56,7 +56,7 @@ def test_news_is_known_to_all_long_before_the_next_look(net: Ground) -> None:
 def test_an_equal_status_and_mere_progress_are_no_news(net: Ground) -> None:
     first, second = pair(net, limits=HASTY)
     same = first.says(phase=Phase.TRAINING, marks=Marks(at=("a",), progress={"step": 0}))
-    assert second.nudged.acquire(timeout=2)
+    assert second.nudged.acquire(timeout=10)
     first.statuses.publish(replace(same))
     further = first.says(phase=Phase.TRAINING, staged_bytes=7, marks=Marks(at=("a",), progress={"step": 9}))
     second.hears(first.address, further)

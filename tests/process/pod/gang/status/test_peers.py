@@ -71,10 +71,10 @@ def test_a_peer_that_dies_is_known_to_be_gone_long_before_the_next_look(net: Gro
         with net.process(number) as process:
             pod.statuses.watch([net.at(number)])
             pod.hears(net.at(number), Status(who=who(net.at(number))))
-            assert pod.nudged.acquire(timeout=2)  # a moment after it was heard
+            assert pod.nudged.acquire(timeout=10)  # a moment after it was heard
             process.kill()
             died = time.monotonic()
-            assert pod.nudged.acquire(timeout=2)
+            assert pod.nudged.acquire(timeout=10)
             took.append(time.monotonic() - died)
             assert pod.statuses.heard()[net.at(number)].refused
             assert pod.statuses.heard()[net.at(number)].status == Status(who=who(net.at(number)))
@@ -83,13 +83,13 @@ def test_a_peer_that_dies_is_known_to_be_gone_long_before_the_next_look(net: Gro
 
 def test_a_peer_that_is_not_there_yet_is_asked_ever_more_rarely_and_heard_once_it_is(net: Ground) -> None:
     pod = watching(net, net.at(2))
-    assert pod.nudged.acquire(timeout=2)
+    assert pod.nudged.acquire(timeout=10)
     wait_until(lambda: pod.statuses.heard()[net.at(2)].refused)
     assert not pod.nudged.acquire(timeout=0.3)  # refused again and again is no news
     second = net.pod(2)
     pod.hears(net.at(2), Status(who=second.own))
     assert not pod.statuses.heard()[net.at(2)].refused
-    assert pod.nudged.acquire(timeout=2)
+    assert pod.nudged.acquire(timeout=10)
 
 
 def test_pauses_grow_to_a_second_and_the_first_question_after_an_answer_comes_at_once() -> None:
