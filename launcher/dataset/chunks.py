@@ -79,19 +79,25 @@ def decode_chunk(head: Header, stored: bytes, limit: int = CHUNK_LIMIT) -> bytes
 
 
 def records_in(payload: bytes, count: int) -> Iterator[bytes]:
-    """Yield the records in these bytes, which must hold exactly this many."""
+    """Yield the records in these bytes, which must hold exactly this many; none of bytes that do not.
+
+    The checksum is that of the records alone: a wrong byte before it, as that of the compressor, shows only here.
+    """
     unpack, wide, end = _LENGTH.unpack_from, _LENGTH.size, len(payload)
-    at = 0
+    ends, at = [], 0
     for _ in range(count):
         if at + wide > end:
             raise ValueError("it holds fewer records than it says")
-        begin = at + wide
-        at = begin + unpack(payload, at)[0]
+        at += wide + unpack(payload, at)[0]
         if at > end:
             raise ValueError("a record is longer than its chunk")
-        yield payload[begin:at]
+        ends.append(at)
     if at != end:
         raise ValueError("it holds more than its records")
+    begin = 0
+    for at in ends:
+        yield payload[begin + wide : at]
+        begin = at
 
 
 def _gunzip(stored: bytes, limit: int) -> bytes:
