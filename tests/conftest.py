@@ -11,7 +11,9 @@ from collections.abc import Generator
 import pytest
 from hypothesis import settings
 
-settings.register_profile("here", deadline=None, print_blob=True)  # machines are noisy: no timed examples
+# Machines are noisy: no timed examples. Where a change is judged the examples are always the same, so that what they
+# find is its own. Elsewhere they are new ones each time, and each that fails becomes an `@example`.
+settings.register_profile("here", deadline=None, print_blob=True, derandomize="NO_SKIPS" in os.environ)
 settings.load_profile("here")
 
 # A shell without job control starts what it puts into the background with these ignored, which children inherit.
