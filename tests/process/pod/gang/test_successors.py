@@ -71,10 +71,12 @@ def overtaken(g: Gang) -> list[Launcher]:
 def test_by_a_list_a_job_applied_at_once_waits_by_the_record_until_nothing_of_the_old_one_runs(
     tmp_path: Path,
 ) -> None:
-    with gang(2, tmp_path, faults=SAVING, env=SLOW) as g:
+    with gang(2, tmp_path, faults=SAVING, env=SLOW | {"LAUNCHER_GRACE": "60"}) as g:
         g.await_trace("fault", 2, do="wait")
         old = deleted(g)
         g.wait(lambda: f"run 1 of this name (key {UID}) may still be running: it has not said" in waits(g))
+        for each in old:
+            each.child().kill()  # as at the end of the grace, which comes once the above was seen
         is_done(g)
         g.wait(lambda: None not in [each.code for each in old])
         assert {each.code for each in old} == {143}
