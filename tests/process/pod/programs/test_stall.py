@@ -28,7 +28,6 @@ from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(60)
 STALL = 0.5
-# Looks follow each other faster than the time that they are told: a child that works has time to be seen working.
 LOOK = 0.1
 SLEEP = "time.sleep(100)"
 BURN = "while True: pass"
@@ -97,13 +96,15 @@ def train(tmp_path: Path) -> Iterator[Train]:
         wait_until(partial(gone, *family))
 
 
-def of_session(leader: int) -> list[int]:
+def of_session(leader: int) -> set[int]:
     """Return what runs in a session, and what its processes started in sessions of their own."""
-    found = []
-    for process in psutil.process_iter():
-        with suppress(psutil.NoSuchProcess, ProcessLookupError):
-            if leader in (os.getsid(process.pid), *(parent.pid for parent in process.parents())):
-                found.append(process.pid)
+    found = set()
+    for pid in psutil.pids():
+        with suppress(ProcessLookupError):
+            if os.getsid(pid) == leader:
+                found.add(pid)
+    with suppress(psutil.NoSuchProcess):
+        found |= {each.pid for each in psutil.Process(leader).children(recursive=True)}
     return found
 
 
@@ -112,12 +113,27 @@ def python(program: str) -> tuple[str, ...]:
     return (sys.executable, "-S", "-c", f"import subprocess, sys, time\nprint('ready', flush=True)\n{program}")
 
 
-def seen(trainer: Trainer, looks: int) -> list[bool]:
+def signs(trainer: Trainer) -> tuple[int, float]:
+    """Return what there is of its output, and of the CPU seconds of all that belong to it."""
+    used = 0.0
+    for pid in of_session(trainer.pid):
+        with suppress(psutil.NoSuchProcess):
+            used += sum(psutil.Process(pid).cpu_times()[:2])
+    return trainer.log.stat().st_size, used
+
+
+def a_sign_of(trainer: Trainer) -> None:
+    """Wait until it has worked, which takes a while on a busy machine."""
+    before = signs(trainer)
+    wait_until(lambda: signs(trainer) != before, timeout=30, every=LOOK)
+
+
+def seen(trainer: Trainer, looks: int, between: Callable[[], object] = lambda: time.sleep(LOOK)) -> list[bool]:
     """Look so many times, as if each look came when it is due, and return what was thought each time."""
     thoughts: list[bool] = []
     stillness = begin(trainer.sample(), 0.0)
     for _ in range(looks):
-        time.sleep(LOOK)
+        between()
         stillness = observe(stillness, trainer.sample(), stall_due(stillness, STALL), STALL)
         thoughts.append(stalled(stillness, STALL))
     return thoughts
@@ -142,7 +158,7 @@ WORKING = {
 def test_one_that_works_does_not(train: Train, program: str) -> None:
     trainer = train(*python(program))
     wait_until(trainer.ready)
-    assert not any(seen(trainer, 20))
+    assert not any(seen(trainer, 12, between=partial(a_sign_of, trainer)))
 
 
 def test_the_cpu_of_a_helper_that_ended_is_kept(train: Train) -> None:
