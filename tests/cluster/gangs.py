@@ -18,6 +18,7 @@ from tests.support import articles, histories
 from tests.support.histories import Life, Word
 from tests.support.lives import WITNESS
 from tests.support.waiting import wait_until
+from tests.support.whole_lines import whole_lines
 
 Json = dict[str, Any]
 
@@ -170,8 +171,7 @@ def passed(training: Training, number: int) -> bool:
 
 def story(training: Training, event: str) -> list[Json]:
     """Return what the gang noted on the volume, of one kind."""
-    path = training.volume.output / "events.jsonl"
-    lines = path.read_text().splitlines() if path.exists() else []
+    lines = whole_lines(training.volume.output / "events.jsonl")
     return [line for line in map(json.loads, lines) if line["event"] == event]
 
 

@@ -38,6 +38,7 @@ from tests.support.script import WORKER, told, write
 from tests.support.script import Fault as Fault
 from tests.support.script import expected as expected
 from tests.support.waiting import wait_until
+from tests.support.whole_lines import whole_lines
 
 Result = TypeVar("Result")
 
@@ -133,8 +134,7 @@ class Gang:
 
     def events(self, name: str = "") -> list[dict[str, Any]]:
         """Return what the gang's own story on the volume holds, all of it or one kind."""
-        path = self.output / "events.jsonl"
-        lines = path.read_text().splitlines() if path.exists() else []
+        lines = whole_lines(self.output / "events.jsonl")
         return [line for line in map(json.loads, lines) if line["event"] == name or not name]
 
     def wait(self, check: Callable[[], Result], timeout: float = 30) -> Result:

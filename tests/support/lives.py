@@ -23,6 +23,7 @@ import pytest
 
 from launcher.pod.programs import guardian
 from tests.support.waiting import wait_until
+from tests.support.whole_lines import whole_lines
 
 CHILDREN = Path(__file__).parent / "children"
 WITNESS = CHILDREN / "witness"  # in a program's PYTHONPATH: it notes that it runs
@@ -128,6 +129,10 @@ class Life:
     def err(self) -> str:
         """Return what was written to the standard error so far."""
         return self._err.read_text()
+
+    def err_lines(self) -> list[str]:
+        """Return the whole lines of it."""
+        return whole_lines(self._err)
 
     def below(self) -> list[psutil.Process]:
         """Return all processes below the launcher, those that nobody reaped yet among them."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.lives import CHILDREN, shell
+from tests.support.whole_lines import whole_lines
 
 # Not -I: a Python that stands still is told by its environment to write its stacks.
 WORKER = (sys.executable, "-S", str(CHILDREN / "worker.py"))
@@ -49,9 +50,7 @@ def write(top: Path, faults: Sequence[Fault], *, passes: int, seconds: float) ->
 
 def told(top: Path, facts: Mapping[str, object]) -> list[dict[str, Any]]:
     """Return the lines that the programs told so far and that have these facts."""
-    path = top / "trace"
-    lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
-    every = [json.loads(line) for line in lines if line.endswith(b"\n")]
+    every = [json.loads(line) for line in whole_lines(top / "trace")]
     return [line for line in every if all(line.get(key) == value for key, value in facts.items())]
 
 

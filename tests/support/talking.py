@@ -87,7 +87,7 @@ def free_port() -> int:
 
 def events(life: Life, name: str = "") -> list[dict[str, Any]]:
     """Return what the launcher told so far, all of it or one kind."""
-    told = [json.loads(line) for line in life.err().splitlines() if line.startswith('{"timestamp"')]
+    told = [json.loads(line) for line in life.err_lines() if line.startswith('{"timestamp"')]
     return [event for event in told if event["event"] == name or not name]
 
 

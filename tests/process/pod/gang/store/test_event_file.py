@@ -24,6 +24,7 @@ from tests.support.hanging import hanging_volume
 from tests.support.keeping import JOB, Told, output_in
 from tests.support.mounts import mounted
 from tests.support.waiting import wait_until
+from tests.support.whole_lines import whole_lines
 
 NOON = datetime(2026, 11, 18, 12, 0, 0, 123456, tzinfo=UTC)
 
@@ -46,7 +47,7 @@ def end(events: EventFile, seconds: float = 10) -> bool:
 
 
 def numbers(top: Path) -> Iterator[int]:
-    for line in file_in(top).read_bytes().splitlines():
+    for line in whole_lines(file_in(top)):
         yield json.loads(line)["number"]
 
 
