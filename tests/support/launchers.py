@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import signal
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
@@ -85,10 +86,12 @@ class Launcher:
         assert found
         return found
 
-    def _ask(self, path: str = "/status") -> HTTPResponse:
-        wire = HTTPConnection(self.address, STATUS_PORT, timeout=2)
-        wire.request("GET", path, headers={"Connection": "close"})
-        return wire.getresponse()
+    @contextmanager
+    def _ask(self, path: str = "/status") -> Iterator[HTTPResponse]:
+        with closing(HTTPConnection(self.address, STATUS_PORT, timeout=2)) as wire:  # also where it does not answer
+            wire.request("GET", path, headers={"Connection": "close"})
+            with wire.getresponse() as answer:
+                yield answer
 
     def _child(self, role: str) -> psutil.Process | None:
         for process in psutil.Process(self.life.pid).children():
