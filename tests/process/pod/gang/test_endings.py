@@ -99,10 +99,12 @@ def test_a_leader_answers_with_its_verdict_for_as_long_as_the_others_programs_ha
 def test_a_leader_killed_between_the_verdict_and_its_end_leaves_success_to_the_others(tmp_path: Path) -> None:
     """One member is stopped, so that it cannot have heard the verdict: it finds it in the record.
 
-    It has no pserver, and has said that its trainer is done: nothing more is asked of it.
+    It has no pserver, and has said that its trainer is done: nothing more is asked of it. The leader's pserver is
+    deaf, so that its grace keeps the leader from its end.
     """
-    faults = [Fault("end", "wait", rank=0)]
-    with gang(3, tmp_path, process_one=True, faults=faults, pservers=1) as g:
+    faults = [Fault("end", "wait", rank=0), Fault("pass 1", "deaf", rank=0, role="pserver")]
+    grace = {"LAUNCHER_GRACE": "40"}
+    with gang(3, tmp_path, process_one=True, faults=faults, pservers=1, env_of={0: grace}) as g:
         g.wait(lambda: g.launcher(2).status().get("trained") == 1)
         g.launcher(2).send(signal.SIGSTOP)
         g.go()
