@@ -21,6 +21,7 @@ from launcher.desk import cli
 from launcher.desk.rehearsal import show
 from tests.support.lives import Lives
 from tests.support.waiting import wait_until
+from tests.support.whole_lines import whole_lines
 
 ROOT = Path(__file__).parents[3]
 STAND_IN = ROOT / "examples" / "stand_in"
@@ -127,7 +128,7 @@ def test_a_trainer_that_fails_ends_all_and_its_code_comes_through(tmp_path: Path
 def test_a_restart_is_told_at_the_end(tmp_path: Path, lives: Lives) -> None:
     demo = start(tmp_path, lives, "--passes=6")
     wait_until(lambda: "Pass=0 " in log(tmp_path, 1), timeout=20)
-    told = (tmp_path / "build/demo/pods/127.0.1.2/stderr.log").read_text().splitlines()
+    told = whole_lines(tmp_path / "build/demo/pods/127.0.1.2/stderr.log")
     (trainer,) = [event["pid"] for event in map(json.loads, told) if event.get("child") == "trainer 1"]
     os.kill(trainer, signal.SIGKILL)
     ended = finish(demo, 60)
