@@ -252,7 +252,13 @@ def stand_still(stack: ExitStack, monkeypatch: pytest.MonkeyPatch, queue: int) -
     still = stack.enter_context(socket.socket(socket.AF_UNIX))
     still.bind(f"\0paddle-launcher-still-{os.getpid()}")
     still.listen(queue)
+    stack.callback(wait_until, lambda: not late_reports())  # or they go to the next test's launcher
     return still
+
+
+def late_reports() -> list[threading.Thread]:
+    """Return what is still to send a report."""
+    return [each for each in threading.enumerate() if isinstance(each, threading.Timer)]
 
 
 @pytest.mark.parametrize("queue", [0, 10])
