@@ -6,11 +6,14 @@ No I/O here.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
-from launcher.contract import MOST_PROCESSES, PASSES, STATUS_PORT, is_plain
-from launcher.job import entry, names, places, quantities
+from launcher.contract import MOST_PROCESSES, NODE, PASSES, PSERVER, STATUS_PORT, TRAINER, is_plain
+from launcher.job import entry, names, places, pods, quantities
 from launcher.job.problem import Mistake, Parameter
+from launcher.job.template import asked, needs, overlay
 from launcher.job.volumes import CephFSVolume, Volume, is_below
+from launcher.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,6 +53,11 @@ SAID_BY = {
 
 def problems(job: Job, lent: bool = False) -> Iterator[str | Mistake]:
     """Yield a sentence for each mistake; what a datacenter lends, image and volumes, may still be missing."""
+    found = [*_of_job(job, lent)]
+    yield from found or (_overlay(job) if job.pod else ())
+
+
+def _of_job(job: Job, lent: bool) -> Iterator[str | Mistake]:
     wrong = [*_counts(job)]
     yield from wrong
     yield from names.wrong_with(job.job_name, job.together, *((1, 1) if wrong else (job.pservers, job.trainers)))
@@ -57,8 +65,11 @@ def problems(job: Job, lent: bool = False) -> Iterator[str | Mistake]:
         yield from _image(job)
     yield from _names(job)
     yield from _processes(job)
-    yield from _quantities(job)
+    wrong_quantities = [*_quantities(job)]
+    yield from wrong_quantities
     yield from _environment(job)
+    if not (wrong or wrong_quantities):
+        yield from asked.pod_problems(job)
     wrong_program, wrong_volumes = [*_program(job)], [*_each_volume(job)]
     yield from wrong_program
     yield from wrong_volumes or _volumes(job)
@@ -204,11 +215,28 @@ def _environment(job: Job) -> Iterator[str | Mistake]:
     if not isinstance(job.env, dict):
         yield _wrong(job, "env", "expected names and values, such as {'OMP_NUM_THREADS': '2'}")
         return
+    said = Parameter("env", given=False)
     for name, value in job.env.items():
         if name in SAID_BY:
-            yield f"env has {name}: that is set by {SAID_BY[name]}"
+            yield Mistake(said, f" has {name}: that is set by ", Parameter(SAID_BY[name], given=False))
         elif not _VARIABLE.fullmatch(_text(name)) or not isinstance(value, str) or "\0" in value:
-            yield f"env has {name!r}: {value!r}: expected names of letters, digits and _, and texts for values"
+            told = f" has {name!r}: {value!r}: expected names of letters, digits and _, and texts for values"
+            yield Mistake(said, told)
+
+
+def _overlay(job: Job) -> Iterator[str | Mistake]:
+    """Yield what cannot be laid over the pods, or would take away what a gang needs: of both roles' the same once."""
+    if wrong := [each for each in job.pod if not isinstance(each, Mapping)]:
+        yield Mistake(Parameter("pod", wrong[0]), ": expected metadata and spec of a Pod, such as {'spec': {...}}")
+        return
+    told: dict[str, Mistake] = {}
+    for role in (NODE,) if job.together else (TRAINER, PSERVER):
+        try:
+            found = [*needs.lost(pods.own_template(job, role, {}), pods.template(job, role, {}), SAID_BY)]
+        except overlay.WrongOverlay as error:
+            found = [Mistake(visible(error))]
+        told.update((str(each), each) for each in found)
+    yield from told.values()
 
 
 def _wrong(job: Job, name: str, expected: str) -> Mistake:

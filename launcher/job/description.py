@@ -6,6 +6,7 @@ No I/O here.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import InitVar, dataclass, field
 
 from launcher.job.checking import problems
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
 # Texts that need not be said, and may be said to be None.
 MAY_BE_NONE = (
     *("entry_point", "trainer_package_path", "namespace", "topology", "registry", "datacenter", "job_path"),
-    "runtime",
+    *("runtime", "queue", "shm", "gpu_resource", "service_account", "priority"),
 )
+TUPLES = ("volumes", "env_from", "tolerations", "pod")
+MAPPINGS = ("env", "labels", "annotations", "selector", "secret_files")
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,20 @@ class Job:
     env: Mapping[str, str] = field(default_factory=dict, hash=False)
     restricted: bool = True
     processes: int | str | None = None
+    env_from: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
+    annotations: Mapping[str, str] = field(default_factory=dict, hash=False)
+    queue: str = ""
+    selector: Mapping[str, str] = field(default_factory=dict, hash=False)
+    tolerations: tuple[str, ...] = ()
+    shm: str = ""
+    gpu_resource: str = ""
+    service_account: str = ""
+    priority: str = ""
+    keep: int | None = None
+    restarts: int | None = None
+    secret_files: Mapping[str, str] = field(default_factory=dict, hash=False)
+    pod: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
     # The seeds' example has these names, its table the other ones.
     cpu_num: InitVar[float | str | None] = None
     use_gpu: InitVar[bool | None] = None
@@ -61,7 +78,8 @@ class Job:
     def __post_init__(self, cpu_num: float | str | None, use_gpu: bool | None) -> None:
         """Take the other names, copy what the caller could change, and refuse mistakes."""
         settled: dict[str, object] = {name: getattr(self, name) or "" for name in MAY_BE_NONE}
-        settled.update({"volumes": _tuple(self.volumes), "env": _mapping(self.env)})
+        settled.update({name: _tuple(getattr(self, name)) for name in TUPLES})
+        settled.update({name: _mapping(getattr(self, name)) for name in MAPPINGS})
         if cpu_num is not None:
             settled["cpu_nums"] = cpu_num
         if use_gpu and not self.gpu_nums:
@@ -101,5 +119,8 @@ def _mapping(given: object) -> object:
 
 
 def _tuple(given: object) -> tuple[object, ...]:
-    """Return a tuple of a list's items, or of a single item."""
+    """Return a tuple of a list's items, or of a single item, that the caller cannot change."""
+    if given is None:
+        return ()
+    given = deepcopy(given)
     return tuple(given) if isinstance(given, (tuple, list)) else (given,)

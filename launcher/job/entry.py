@@ -74,6 +74,7 @@ def environment(job: Job, role: str) -> dict[str, str]:
         # Without a volume that all share there is nothing to keep the gang's record on.
         "LAUNCHER_RECORD": "" if places.job_path(job) else "none",
         "LAUNCHER_PROCESSES": "" if job.processes is None else str(job.processes),
+        "LAUNCHER_MAX_RESTARTS": "" if job.restarts is None else str(job.restarts),
         "TRAINER_COUNT": _threads(job) if is_v1(job) and role != PSERVER else "",
         PASSES: str(job.passes or ""),
         "PADDLE_CLOUD_CURRENT_DATACENTER": job.datacenter,

@@ -11,6 +11,7 @@ from launcher import contract
 from launcher.job import places
 from launcher.job.names import Names
 from launcher.job.pods import template
+from launcher.job.template import asked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def manifests(job: Job) -> tuple[Json, ...]:
     else:
         trainers = _job(job, contract.TRAINER, names.trainer, job.trainers)
         jobs = (trainers, _job(job, contract.PSERVER, names.pserver, job.pservers))
-    jobs[0]["metadata"]["annotations"] = {contract.SPEC_ANNOTATION: _spec(job)}
+    jobs[0]["metadata"]["annotations"] = {**job.annotations, contract.SPEC_ANNOTATION: _spec(job)}
     return (*jobs, _service(job, names), _network_policy(job), *_made_volumes(job, names))
 
 
@@ -46,11 +47,17 @@ def _metadata(job: Job, name: str) -> Json:
     return {"name": name, **namespace, "labels": labels(job)}
 
 
+def _metadata_of_job(job: Job, name: str) -> Json:
+    """Return the same with what the user wants on Jobs and pods; Kueue holds back what has its label."""
+    found = _metadata(job, name)
+    return {**found, "labels": {**job.labels, **found["labels"], **asked.queue(job)}, **asked.metadata(job)}
+
+
 def _job(job: Job, role: str, name: str, count: int) -> Json:
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": _metadata(job, name),
+        "metadata": _metadata_of_job(job, name),
         "spec": {
             # Each pod has an index, which is its rank, and which a replacement takes over; so has its name in DNS.
             "completionMode": "Indexed",
@@ -59,7 +66,7 @@ def _job(job: Job, role: str, name: str, count: int) -> Json:
             # One below the number of pods: a failure of all ends the Job within seconds with every pod and log still
             # there, and a single lost pod is replaced; so is the only pod of a job: the verdict ends its second life.
             "backoffLimit": max(1, count - 1),
-            "ttlSecondsAfterFinished": WEEK,
+            "ttlSecondsAfterFinished": WEEK if job.keep is None else job.keep,
             "template": template(job, role, labels(job)),
         },
     }
@@ -67,7 +74,7 @@ def _job(job: Job, role: str, name: str, count: int) -> Json:
 
 def _spec(job: Job) -> str:
     """Return what was asked for; no secret is in a job, but for what a user may have put into the entry."""
-    asked = {
+    said = {
         "entry": job.entry_point,
         "topology": job.topology,
         "package": job.trainer_package_path,
@@ -84,11 +91,11 @@ def _spec(job: Job) -> str:
             for at in places.mounts(job)
         ],
     }
-    return json.dumps(_said(asked))
+    return json.dumps(_said(said))
 
 
-def _said(asked: Json) -> Json:
-    return {name: value for name, value in asked.items() if value}
+def _said(found: Json) -> Json:
+    return {name: value for name, value in found.items() if value}
 
 
 def _claim(job: Job, mount: places.Mount) -> str:

@@ -18,6 +18,7 @@ from launcher.contract import (
 from launcher.job import entry, places, podspec, quantities
 from launcher.job.entry import environment
 from launcher.job.names import Names
+from launcher.job.template import asked, overlay
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,8 +37,17 @@ GRACE = 60  # above LAUNCHER_GRACE, so that the launcher still has time for its 
 
 def template(job: Job, role: str, labels: Json) -> Json:
     """Return the pods of one role."""
+    found = own_template(job, role, labels)
+    for each in job.pod:
+        found = overlay.merged(found, overlay.for_role(each, role))
+    return found
+
+
+def own_template(job: Job, role: str, labels: Json) -> Json:
+    """Return the same without what the user lays over it."""
     found_by = {PSERVERS_LABEL: job.job_name} if role == PSERVER else {TRAINERS_LABEL: job.job_name}
-    return {"metadata": {"labels": {**labels, **found_by}}, "spec": _pod(job, role)}
+    metadata = {"labels": {**job.labels, **labels, **found_by}, **asked.metadata(job)}
+    return {"metadata": metadata, "spec": _pod(job, role)}
 
 
 def _pod(job: Job, role: str) -> Json:
@@ -53,9 +63,10 @@ def _pod(job: Job, role: str) -> Json:
         # Without this a Service named `launcher` would put LAUNCHER_PORT=tcp://... into every pod of the namespace.
         "enableServiceLinks": False,
         **pull,
-        "tolerations": [_briefly("not-ready"), _briefly("unreachable")],
+        **asked.of_pod(job),
+        "tolerations": [_briefly("not-ready"), _briefly("unreachable"), *asked.tolerations(job)],
         "securityContext": podspec.user(restricted=job.restricted),
-        "volumes": [*_volumes(job), *_own_volumes(job, role)],
+        "volumes": [*_volumes(job), *_own_volumes(job, role), *asked.secret_volumes(job)],
         **first,
         "containers": [_container(job, role)],
     }
@@ -79,7 +90,8 @@ def _volumes(job: Job) -> list[Json]:
 def _own_volumes(job: Job, role: str) -> list[Json]:
     """Return where the pod itself writes: the root file system is read-only."""
     root_files = [{"name": "root-files", "emptyDir": {}}] if _needs_root_files(job, role) else []
-    return [podspec.shm("512Mi"), {"name": "work", "emptyDir": {}}, {"name": "tmp", "emptyDir": {}}, *root_files]
+    shm = podspec.shm(asked.shm_size(job, trains=role != PSERVER))
+    return [shm, {"name": "work", "emptyDir": {}}, {"name": "tmp", "emptyDir": {}}, *root_files]
 
 
 def _needs_root_files(job: Job, role: str) -> bool:
@@ -108,6 +120,7 @@ def _container(job: Job, role: str) -> Json:
         "name": PSERVER if role == PSERVER else TRAINER,
         "image": job.runtime_image,
         "command": command,
+        **asked.env_from(job),
         "env": [
             *({"name": name, "value": _literal(value)} for name, value in variables.items()),
             # The gang's key, which other launchers ask the API for.
@@ -121,7 +134,7 @@ def _container(job: Job, role: str) -> Json:
         **_probes(),
         "resources": _resources(job, role),
         "securityContext": podspec.security(restricted=job.restricted),
-        "volumeMounts": [*_mounts(job), *_own_mounts(job, role)],
+        "volumeMounts": [*_mounts(job), *_own_mounts(job, role), *asked.secret_mounts(job)],
     }
 
 
@@ -148,10 +161,10 @@ def _resources(job: Job, role: str) -> Json:
     what was requested, so that a pod that takes too much is the one that is killed.
     """
     serves = role != TRAINER and job.pservers > 0
-    asked = [(job.cpu_nums, job.memory)] * (role != PSERVER) + [(job.pscpu, job.psmemory)] * serves
-    cpu = quantities.cores_text(sum(quantities.millicores(cores) for cores, _ in asked))
-    memory = quantities.memory_text(sum(quantities.memory(size) for _, size in asked))
-    gpus = {"nvidia.com/gpu": str(job.gpu_nums)} if job.gpu_nums and role != PSERVER else {}
+    cores = [job.cpu_nums] * (role != PSERVER) + [job.pscpu] * serves
+    cpu = quantities.cores_text(sum(map(quantities.millicores, cores)))
+    memory = quantities.memory_text(asked.pod_memory(job, trains=role != PSERVER, serves=serves))
+    gpus = {job.gpu_resource or asked.NVIDIA: str(job.gpu_nums)} if job.gpu_nums and role != PSERVER else {}
     return {"requests": {"cpu": cpu, "memory": memory}, "limits": {"memory": memory, **gpus}}
 
 

@@ -120,6 +120,11 @@ def _is_named(reference: object) -> bool:
     return isinstance(reference, dict) and isinstance(reference.get("name"), str)
 
 
+def is_free(path: object) -> bool:
+    """Return whether something can be mounted there beside what the pods have themselves."""
+    return not [*_of_mount(path)]
+
+
 def _of_mount(path: object) -> Iterator[str]:
     if not _absolute(path) or ":" in str(path):
         yield f"mount_path={path!r}: expected an absolute path without `..` and colons, such as /home/jobpath"

@@ -12,6 +12,8 @@ from launcher.contract import JOB_LABEL, MANAGED_BY, NAME
 OURS = f"{MANAGED_BY}={NAME}"
 NAMES_ALONE = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"  # a list of no more
 
+KUEUE = "/apis/kueue.x-k8s.io"  # what versions of it there are
+
 PLACES = {
     "Event": ("/api/v1", "events"),
     "Job": ("/apis/batch/v1", "jobs"),

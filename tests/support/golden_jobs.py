@@ -1,4 +1,4 @@
-"""Ten jobs that differ in all that a job can say, whose YAML is compared as text in tests/unit/job/golden.
+"""Ten jobs that differ in all that a job can say, and twelve whose pods do: their YAML is in tests/unit/job/golden.
 
 python -m tests.support.golden_jobs      writes the texts anew: look at the difference before you keep it
 """
@@ -6,6 +6,7 @@ python -m tests.support.golden_jobs      writes the texts anew: look at the diff
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from launcher.job import CephFSVolume, PaddleJob, Volume
 
@@ -118,6 +119,108 @@ JOBS = {
 }
 
 
+def _pod(name: str, **said: Any) -> PaddleJob:  # noqa: ANN401  # whatever a job takes
+    """Return a job of torch whose pods are asked for in some way."""
+    program = {"runtime_image": IMAGE, "entry_point": "python train.py", "runtime": "torch", "trainers": 2}
+    return PaddleJob(**{"job_name": name, **program, **said})
+
+
+PODS = {
+    "pod-env": _pod("pod-env", env={"OMP_NUM_THREADS": "2", "PRICE": "$5"}, env_from=("wandb", "proxy")),
+    "pod-labels": _pod(
+        "pod-labels",
+        labels={"team": "vision", "example.com/cost": "a-7"},
+        annotations={"example.com/owner": "me, and you"},
+    ),
+    "pod-queue": _pod("pod-queue", queue="team-a", labels={"kueue.x-k8s.io/priority-class": "high"}),
+    "pod-nodes": _pod(
+        "pod-nodes",
+        selector={"disk": "ssd", "topology.kubernetes.io/zone": "eu-1a"},
+        tolerations=("nvidia.com/gpu", "dedicated=train:NoSchedule", "spot=:NoExecute"),
+    ),
+    "pod-shm": _pod("pod-shm", memory="32Gi", shm="24Gi"),
+    "pod-cards": _pod("pod-cards", gpu_nums=8, gpu_resource="amd.com/gpu", processes="gpu", memory="64Gi"),
+    "pod-account": _pod("pod-account", service_account="trainer", priority="high", registry="team"),
+    "pod-end": _pod("pod-end", keep=3600, restarts=0),
+    "pod-secrets": _pod(
+        "pod-secrets", secret_files={"gcp-key": "/secrets/gcp", "netrc": "/secrets/netrc"}, volumes=(CLAIM,)
+    ),
+    # A sidecar ends with the pod as an init container that is always restarted.
+    "pod-sidecar": _pod(
+        "pod-sidecar",
+        pod={
+            "metadata": {"annotations": {"prometheus.io/scrape": "true"}},
+            "spec": {
+                "initContainers": [
+                    {
+                        "name": "proxy",
+                        "image": "proxy:1",
+                        "restartPolicy": "Always",
+                        "securityContext": {
+                            "allowPrivilegeEscalation": False,
+                            "capabilities": {"drop": ["ALL"]},
+                        },
+                    }
+                ],
+            },
+        },
+    ),
+    "pod-spread": _pod(
+        "pod-spread",
+        pod={
+            "spec": {
+                "schedulerName": "volcano",
+                "affinity": {
+                    "podAntiAffinity": {
+                        "requiredDuringSchedulingIgnoredDuringExecution": [
+                            {
+                                "topologyKey": "kubernetes.io/hostname",
+                                "labelSelector": {"matchLabels": {"paddle-job": "pod-spread"}},
+                            }
+                        ]
+                    }
+                },
+                "topologySpreadConstraints": [
+                    {
+                        "topologyKey": "topology.kubernetes.io/zone",
+                        "maxSkew": 1,
+                        "whenUnsatisfiable": "ScheduleAnyway",
+                        "labelSelector": {"matchLabels": {"paddle-job": "pod-spread"}},
+                    }
+                ],
+                "tolerations": [{"key": "spot", "operator": "Exists"}],
+            }
+        },
+    ),
+    # Both roles, two overlays: a part for each container, one for a volume, and one that takes a probe away.
+    "pod-roles": _pod(
+        "pod-roles",
+        runtime="",
+        pservers=1,
+        pod=(
+            {
+                "spec": {
+                    "containers": [
+                        {"name": "trainer", "resources": {"limits": {"ephemeral-storage": "20Gi"}}},
+                        {"name": "pserver", "env": [{"name": "GLOG_v", "value": "1"}]},
+                    ],
+                    "volumes": [{"name": "work", "emptyDir": {"sizeLimit": "20Gi"}}],
+                }
+            },
+            {
+                "spec": {
+                    "securityContext": {"supplementalGroups": [2000]},
+                    "containers": [
+                        {"name": "trainer", "readinessProbe": {"$patch": "replace", "tcpSocket": {"port": "status"}}},
+                        {"name": "trainer", "startupProbe": None},
+                    ],
+                }
+            },
+        ),
+    ),
+}
+
+
 def text_of(name: str) -> str:
     """Return the text that is kept of a job."""
     return (GOLDEN / f"{name}.yaml").read_text()
@@ -125,5 +228,5 @@ def text_of(name: str) -> str:
 
 if __name__ == "__main__":
     GOLDEN.mkdir(exist_ok=True)
-    for name, job in JOBS.items():
+    for name, job in {**JOBS, **PODS}.items():
         (GOLDEN / f"{name}.yaml").write_text(str(job))

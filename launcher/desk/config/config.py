@@ -12,14 +12,16 @@ import re
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
+from launcher.desk import pod_flags
 from launcher.desk.config.datacenters import Datacenter, DeskConfig, Storage
 from launcher.desk.errors import Problem
 
 KNOWN = (
     "name", "username", "password", "endpoint", "context", "certificate-authority", "namespace", "volume", "public",
-    "image",
+    "image", "defaults",
 )  # fmt: skip
 _KINDS = ("claim", "hostPath", "nfs", "csi")
 # Names in a path below /pfs; a user's name is usually a mail address.
@@ -103,6 +105,7 @@ def _datacenter(row: object, where: str, problems: list[str]) -> Datacenter:
         image=_text(row, "image", where, problems),
         volume=_storage(row.get("volume"), f"{where}: volume", problems),
         public=_storage(row.get("public"), f"{where}: public", problems),
+        defaults=_defaults(row.get("defaults"), f"{where}: defaults", problems),
     )
     problems.extend(f"{where}: {told}" for told in _wrong_with(made))
     return made
@@ -163,6 +166,20 @@ def _storage(value: object, where: str, problems: list[str]) -> Storage | None:
         csi = {}
     claim, host, nfs = (_text(value, kind, where, problems) for kind in _KINDS[:3])
     return Storage(claim=claim, host_path=host, nfs=nfs, csi=csi, path=path)
+
+
+def _defaults(value: object, where: str, problems: list[str]) -> Mapping[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        problems.append(f"{where}: expected flags of submit without their dash, such as {{queue: team-a, shm: 4Gi}}")
+        return {}
+    problems.extend(_strange(value, pod_flags.POD_FLAG_NAMES, where))
+    found, wrong = pod_flags.default_fields(
+        {key: each for key, each in value.items() if key in pod_flags.POD_FLAG_NAMES}
+    )
+    problems.extend(f"{where}: {told}" for told in wrong)
+    return found
 
 
 def _text(row: Mapping[object, object], key: str, where: str, problems: list[str]) -> str:

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from launcher.desk.errors import Mistyped, Problem
 from launcher.job import places
+from launcher.job.problem import JobError, Mistake
 from launcher.job.volumes import Volume
 
 if TYPE_CHECKING:
     from launcher.job.description import Job
+
+_AnyJob = TypeVar("_AnyJob", bound="Job")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +45,7 @@ class Datacenter:
     image: str = ""
     volume: Storage | None = None
     public: Storage | None = None
+    defaults: Mapping[str, Any] = field(default_factory=dict)  # a job's parameters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,15 +101,34 @@ def datacenter_volumes(datacenter: Datacenter) -> tuple[Volume, ...]:
 
 
 def equipped(job: Job, datacenter: Datacenter) -> Job:
-    """Return a job with what its datacenter lends: volumes where it has none of its own, and its image."""
+    """Return a job with what its datacenter lends: volumes where it has none of its own, its image, its defaults."""
     taken = {each.mount_path.rstrip("/") for each in places.volumes(job)}
     lent = (each for each in datacenter_volumes(datacenter) if each.mount_path not in taken)
-    return replace(
+    found = replace(
         job,
         runtime_image=job.runtime_image or datacenter.image,
         volumes=(*job.volumes, *lent),
         restricted=job.restricted and restricted(datacenter),
     )
+    return with_defaults(found, datacenter)
+
+
+def with_defaults(job: _AnyJob, datacenter: Datacenter) -> _AnyJob:
+    """Return a job with its datacenter's defaults: a value of its own stands above, several stand beside them."""
+    found: dict[str, Any] = {}
+    for field_name, value in datacenter.defaults.items():
+        own = getattr(job, field_name)
+        if isinstance(value, dict):
+            found[field_name] = {**value, **own}
+        elif isinstance(value, tuple):
+            found[field_name] = (*(each for each in value if each not in own), *own)
+        elif own in (None, ""):
+            found[field_name] = value
+    try:
+        return replace(job, **found) if found else job
+    except JobError as error:
+        said = f"defaults of datacenter {datacenter.name!r}: "
+        raise JobError(Mistake(said, *each.parts) for each in error.mistakes) from None
 
 
 def restricted(datacenter: Datacenter) -> bool:

@@ -68,6 +68,18 @@ class Api:
         """Delete an object, and in the background what it owns."""
         self._document("DELETE", self._path(kind, name), {"propagationPolicy": "Background"})
 
+    def queues(self) -> tuple[str, ...] | None:
+        """Return the namespace's queues, None where there is no Kueue, or no right to look."""
+        try:
+            group = self._document("GET", kinds.KUEUE)
+            version = group["preferredVersion"]["groupVersion"]
+            found = self._document("GET", f"/apis/{version}/namespaces/{self.namespace}/localqueues").get("items")
+        except Refused as refused:
+            if refused.status not in (403, 404):
+                raise
+            return None
+        return tuple(str(each["metadata"]["name"]) for each in found or ())
+
     def dns(self) -> Iterator[_Json]:
         """Yield where the cluster's DNS is served."""
         path = "/apis/discovery.k8s.io/v1/namespaces/kube-system/endpointslices"

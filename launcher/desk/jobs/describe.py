@@ -31,7 +31,7 @@ def job_page(gang: JobGang, namespace: str) -> str:
     for role, each in _roles(gang):
         counts = f"{each.active} active, {each.ready} ready, {each.succeeded} succeeded, {each.failed} failed"
         facts += [(role, asked_of(each)), ("", counts + (f"; {each.end}: {each.why}" if each.why else ""))]
-    facts += [("passes", lead.passes), ("registry", ", ".join(lead.registries))]
+    facts += [("passes", lead.passes), ("registry", ", ".join(lead.registries)), ("queue", lead.queue)]
     facts += [("submitted", lead.created), ("started", lead.started), ("ended", lead.ended if lead.end else "")]
     return "".join(f"{name and name + ':':<12} {visible(value)}\n" for name, value in facts if value)
 

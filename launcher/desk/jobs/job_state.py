@@ -165,15 +165,17 @@ def kube_pod(found: Object) -> KubePod:
     """Return what a pod says."""
     metadata, spec, status = mapping(found, "metadata"), mapping(found, "spec"), mapping(found, "status")
     labels = mapping(metadata, "labels")
+    containers = rows(spec, "containers")
+    container = text_at(containers[0], "name") if containers else ""
     states = rows(status, "containerStatuses")
-    own = states[0] if states else {}
+    # They are sorted by name, whatever stands beside the job's own container.
+    own = next((each for each in states if each.get("name") == container), states[0] if states else {})
     begun = bool(mapping(own, "state", "running") or _ended(own))
     at = own if begun else _held_up(status) or own
     ended = _ended(at)
     waiting = text_at(mapping(at, "state", "waiting"), "reason")
     ready = any(each.get("type") == "Ready" and each.get("status") == "True" for each in rows(status, "conditions"))
     code, index = ended.get("exitCode"), objects.completion_index(metadata)
-    containers = rows(spec, "containers")
     return KubePod(
         name=text_at(metadata, "name"),
         role=PSERVER if PSERVERS_LABEL in labels else TRAINER,
@@ -190,7 +192,7 @@ def kube_pod(found: Object) -> KubePod:
         stuck=waiting in _STUCK,
         code=code if isinstance(code, int) else None,
         message=text_at(ended, "message"),
-        container=text_at(containers[0], "name") if containers else "",
+        container=container,
         begun=begun,
         over=text_at(status, "phase") in ("Succeeded", "Failed"),
     )

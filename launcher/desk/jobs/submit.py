@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _Json = dict[str, Any]
 
 REPLACE = Parameter("replace", value=True)
+# Words of a refusal for something that is not there, and the parameter that names it.
+CHOSEN = {"no PriorityClass with name": "priority", "error looking up service account": "service_account"}
 GONE_WITHIN = 180.0  # seconds; a pod has a grace of 60
 
 
@@ -70,6 +72,7 @@ def checked_manifests(job: Job, desk: Desk, *, replace: bool) -> tuple[_Json, ..
         )
     manifests = placed(job, api.namespace).manifests()
     _needed(api, manifests)
+    _queue_there(api, job.queue)
     for each in manifests:
         _dry(api, each, replace=replace)
     for each in manifests:
@@ -192,16 +195,32 @@ def _needed(api: Api, manifests: tuple[_Json, ...]) -> None:
     """Refuse a job whose Secret or claim does not exist: its pods would wait without end."""
     made = {each["metadata"]["name"] for each in manifests}
     pods = [each["spec"]["template"]["spec"] for each in manifests if each["kind"] == "Job"]
-    secrets = [each["name"] for pod in pods for each in pod.get("imagePullSecrets", ())]
-    volumes = [each.get("persistentVolumeClaim", {}) for pod in pods for each in pod.get("volumes", ())]
-    claims = [each["claimName"] for each in volumes if each]
-    for name in dict.fromkeys(secrets):  # the pods of both roles have the same
+    volumes = [each for pod in pods for each in pod.get("volumes", ())]
+    sources = [each for pod in pods for container in pod["containers"] for each in container.get("envFrom", ())]
+    pulls = [each["name"] for pod in pods for each in pod.get("imagePullSecrets", ())]
+    secrets = [each["secret"] for each in volumes if not each.get("secret", {"optional": True}).get("optional")]
+    variables = [
+        each["secretRef"] for each in sources if not each.get("secretRef", {"optional": True}).get("optional")
+    ]
+    claims = [each["persistentVolumeClaim"]["claimName"] for each in volumes if "persistentVolumeClaim" in each]
+    for name in dict.fromkeys(pulls):  # the pods of both roles have the same
         _there(api, "Secret", name, "`paddlectl get registry` lists them, `paddlectl registry` makes one")
+    for name in dict.fromkeys([*(each["secretName"] for each in secrets), *(each["name"] for each in variables)]):
+        _there(api, "Secret", name, f"`kubectl create secret generic {name} --from-literal=KEY=VALUE` makes one")
     for name in dict.fromkeys(claims):
         if name not in made:
             _there(
                 api, "PersistentVolumeClaim", name, "it is the volume behind /pfs: ask the namespace's administrator"
             )
+
+
+def _queue_there(api: Api, queue: str) -> None:
+    """Refuse a queue that Kueue does not have: the job would wait without end."""
+    there = api.queues() if queue else None
+    if there is not None and queue not in there:
+        others = f"it has {', '.join(sorted(there))}" if there else "it has none: ask its administrator for one"
+        told = f"there is no LocalQueue {queue} in the namespace {api.namespace}, {others}; choose one by "
+        raise Problem(told, Parameter("queue", given=False))
 
 
 def _there(api: Api, kind: str, name: str, remedy: str) -> None:
@@ -240,7 +259,7 @@ def _in_the_way(api: Api, manifest: _Json, name: str, *, replace: bool) -> None:
 def dry_pod(api: Api, job: _Json) -> None:
     """Have a pod of a Job checked: a Job is taken whatever pods it asks for, and they are refused one by one."""
     template = job["spec"]["template"]
-    metadata = {"name": f"{job['metadata']['name']}-check", "labels": template["metadata"]["labels"]}
+    metadata = {**template["metadata"], "name": f"{job['metadata']['name']}-check"}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
     try:
         api.create(pod, dry=True)
@@ -258,5 +277,7 @@ def dry_pod(api: Api, job: _Json) -> None:
                 Parameter("namespace", given=False),
             ) from None
         if refused.status in (400, 403, 422):
-            raise Problem(f"the API server rejects a pod of {job['metadata']['name']}: {refused.message}") from None
+            told = f"the API server rejects a pod of {job['metadata']['name']}: {refused.message}"
+            others = [Parameter(name, given=False) for said, name in CHOSEN.items() if said in refused.message]
+            raise Problem(told, *(part for each in others for part in ("; choose another by ", each))) from None
         raise

@@ -26,7 +26,7 @@ START_SH = (  # as it says them
     "--config=./trainer_config.py",
 )
 V1_PASSES = 10  # start.sh's, too
-SAID = ("LAUNCHER_RUNTIME", "LAUNCHER_PROCESSES", PASSES)
+SAID = ("LAUNCHER_RUNTIME", "LAUNCHER_PROCESSES", "LAUNCHER_MAX_RESTARTS", PASSES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +100,6 @@ def submitted(job: Job, package: Path) -> Example:
         words=(*flags, *entry.command(job, serves=False)[1:]),  # the first is start.sh or start_paddle itself
         passes_flag="",
         passes=(job.passes or V1_PASSES) if v1 else 0,
-        env={name: told[name] for name in SAID if name in told},
+        env={**{name: told[name] for name in SAID if name in told}, **job.env},
         imports_us=True,
     )

@@ -122,6 +122,7 @@ def _pod(own: Path, address: str, argv: tuple[str, ...], shared: Mapping[str, st
 def _shared(rehearsal: Rehearsal, environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables of all pods: the seed's, each other's addresses, and the example's own."""
     around = {name: value for name, value in environ.items() if not name.startswith(OF_A_JOB)}
+    around.update(rehearsal.example.env)
     said = {
         "JOB_NAME": rehearsal.job,
         "JOB_PATH": str(rehearsal.volume),
@@ -138,4 +139,4 @@ def _shared(rehearsal: Rehearsal, environ: Mapping[str, str]) -> dict[str, str]:
     }
     paths = filter(None, (str(rehearsal.library), around.get("PYTHONPATH")))
     ours = {"PYTHONPATH": ":".join(paths)} if rehearsal.example.imports_us else {}
-    return {**around, **said, **ours, **rehearsal.example.env}
+    return {**around, **said, **ours}

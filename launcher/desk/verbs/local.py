@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from launcher.contract import PSERVER_PORT
+from launcher.desk import pod_flags
 from launcher.desk.arguments import flag, whole
 from launcher.desk.errors import Mistyped, Problem
 from launcher.desk.rehearsal import example
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from launcher.desk.rehearsal.local import RehearsalPlace
 
 _MOST = 100
+_OWN = ("keep",)  # flags that mean something else here
 EXAMPLES = """\
   paddlectl local -jobname my-job -parallelism 3 -entry "python train.py" my-package
   paddlectl local -topology trainer_config.py -passes 2 my-package      with the `paddle` that is on PATH
@@ -33,7 +35,7 @@ EXAMPLES = """\
 def arguments(parser: ArgumentParser) -> None:
     """Add submit's flags, and where it is all to be."""
     flag(parser, "jobname", "name", default=JOB, metavar="NAME", help=f"lower-case letters, digits and - ({JOB})")
-    submit.of_a_job(parser)
+    submit.of_a_job(parser, but=_OWN)
     flag(parser, "pods", type=whole(1, _MOST), default=None, metavar="N", help="as -parallelism (an example's: 3)")
     flag(
         parser,
@@ -101,6 +103,7 @@ def _described(given: Namespace) -> PaddleJob:
             runtime=given.runtime,
             processes=given.processes,
             volumes=(Volume(mount_path="/volume", claim="here"),),  # the directory stands for one
+            **pod_flags.given_fields(given, submit.overlay_in, but=_OWN),
         )
 
 

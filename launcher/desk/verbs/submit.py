@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from launcher.contract import MOST_PROCESSES
+from launcher.desk import pod_flags
 from launcher.desk.arguments import flag, whole
 from launcher.desk.config import datacenters
 from launcher.desk.config.datacenters import Datacenter
@@ -43,8 +45,8 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("package", nargs="?", default="", help=place)
 
 
-def of_a_job(parser: ArgumentParser) -> None:
-    """Add the seeds' flags that describe a job."""
+def of_a_job(parser: ArgumentParser, but: Collection[str] = ()) -> None:
+    """Add the seeds' flags that describe a job, and those for its pods, but for those that mean something else."""
     flag(parser, "cpu", default="1", metavar="CORES", help="CPU cores of each trainer (1)")
     flag(parser, "gpu", type=whole(0, 1000), default=0, metavar="CARDS", help="GPUs of each trainer (0)")
     flag(parser, "memory", default="1Gi", metavar="SIZE", help="memory of each trainer (1Gi)")
@@ -79,6 +81,7 @@ def of_a_job(parser: ArgumentParser) -> None:
     flag(parser, "passes", type=whole(1, 1_000_000), default=None, metavar="N", help="passes over the data")
     flag(parser, "image", default="", metavar="IMAGE", help="the runtime image (the datacenter's)")
     flag(parser, "registry", default="", metavar="NAME", help="the pull secret that `paddlectl registry` made")
+    pod_flags.add(parser, but)
 
 
 def processes(text: str) -> int | str:
@@ -154,8 +157,25 @@ def job_described(given: Namespace, datacenter: Datacenter, namespace: str) -> t
             together=given.together,
             datacenter=datacenter.name,
             restricted=datacenters.restricted(datacenter),
+            **pod_flags.given_fields(given, overlay_in),
         )
-    return job, local
+    return datacenters.with_defaults(job, datacenter), local
+
+
+def overlay_in(path: str) -> Mapping[str, Any]:
+    """Return what a file of YAML has of a pod."""
+    import yaml  # type: ignore[import-untyped]  # comes with the kubernetes package, its stubs do not
+
+    try:
+        found = yaml.safe_load(Path(path).read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise Mistyped(f"-pod {path}: {error.strerror}: expected a file with metadata and spec of a Pod") from None
+    except (ValueError, yaml.YAMLError) as error:
+        mark = getattr(error, "problem_mark", None)
+        raise Mistyped(f"-pod {path}{f', line {mark.line + 1}' if mark else ''}: not valid YAML") from None
+    if not isinstance(found, dict):
+        raise Mistyped(f"-pod {path}: expected metadata and spec of a Pod, such as spec: {{hostIPC: true}}")
+    return found
 
 
 def pservers_of(given: Namespace) -> int:

@@ -39,7 +39,18 @@ RIGHT = {"job_name": "a", "runtime_image": "your-repo/paddle:mypaddle", "entry_p
             "trainer_package_path='p' is relative",
             "the package p is relative",
         ),
-        ({"env": "x"}, "env='x': ", "env='x': "),  # no flag says it
+        (
+            {"env": {"JOB_NAME": "x"}},
+            "env has JOB_NAME: that is set by job_name",
+            "-env has JOB_NAME: that is set by -jobname",
+        ),
+        (
+            {"pod": {"spec": {"containers": [{"name": "trainer", "args": ["x"]}]}}},
+            "pod changes the command of the container trainer: ",
+            "-pod changes the command of the container trainer: ",
+        ),
+        ({"env_from": "A"}, "env_from='A': expected", "-env-from A: expected"),
+        ({"job_path": "x"}, "job_path='x': ", "job_path='x': "),  # no flag says it
     ],
 )
 def test_each_side_spells_its_own_parameters(wrong: dict[str, Any], in_python: str, typed: str) -> None:

@@ -226,7 +226,19 @@ THINGS = st.none() | st.booleans() | st.integers(-2, 2000) | st.floats() | st.te
 FIELDS = (
     *("job_name", "entry_point", "runtime_image", "memory", "cpu_nums", "gpu_nums", "pservers", "trainers", "pscpu"),
     *("psmemory", "trainer_package_path", "namespace", "topology", "passes", "registry", "datacenter", "job_path"),
-    *("volumes", "cephfs_volume"),
+    *(
+        "volumes",
+        "cephfs_volume",
+        "processes",
+        "env",
+        "env_from",
+        "labels",
+        "annotations",
+        "queue",
+        "selector",
+        "shm",
+    ),
+    *("tolerations", "gpu_resource", "service_account", "priority", "keep", "restarts", "secret_files", "pod"),
 )
 
 
@@ -243,6 +255,49 @@ def told(said: dict[str, Any]) -> tuple[str, ...]:
 @given(st.fixed_dictionaries({}, optional=dict.fromkeys(FIELDS, THINGS)))
 def test_anything_is_a_job_or_sentences(said: dict[str, Any]) -> None:
     found = told(said)
+    assert "nothing" not in found
+    assert not any("\n" in each for each in found)
+
+
+PARTS = (
+    *(
+        "metadata",
+        "spec",
+        "labels",
+        "annotations",
+        "volumes",
+        "containers",
+        "initContainers",
+        "env",
+        "ports",
+        "command",
+    ),
+    *("volumeMounts", "name", "mountPath", "containerPort", "tolerations", "paddle-job", "trainer", "work", "$patch"),
+)
+OVERLAYS = st.recursive(
+    THINGS | st.sampled_from(("trainer", "pserver", "work", "root-files", "delete", "replace", "JOB_NAME")),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(PARTS), inner, max_size=4),
+)
+OF_CONTAINER = ("env", "ports", "command", "args", "volumeMounts", "resources", "$patch")
+CONTAINERS = st.lists(
+    st.fixed_dictionaries(
+        {"name": st.sampled_from(("trainer", "new"))}, optional=dict.fromkeys(OF_CONTAINER, OVERLAYS)
+    ),
+    max_size=2,
+)
+SPECS = st.fixed_dictionaries({}, optional={"containers": CONTAINERS, "volumes": OVERLAYS, "tolerations": OVERLAYS})
+
+
+@given(OVERLAYS | st.fixed_dictionaries({}, optional={"metadata": OVERLAYS, "spec": SPECS}))
+def test_any_overlay_is_laid_over_the_pods_or_sentences(pod: object) -> None:
+    found = told({"pod": pod})
+    assert "nothing" not in found
+    assert not any("\n" in each for each in found)
+
+
+@given(st.sampled_from(("labels", "annotations", "selector", "env", "secret_files")), st.dictionaries(THINGS, THINGS))
+def test_any_names_and_values_are_taken_or_sentences(field: str, said: dict[Any, Any]) -> None:
+    found = told({field: said})
     assert "nothing" not in found
     assert not any("\n" in each for each in found)
 

@@ -17,7 +17,7 @@ from launcher.job.entry import WITHOUT_PSERVERS
 from launcher.job.pods import MAKE_ROOT_FILES
 from launcher.pod.settings.nouns import PeersFrom, Role, Runtime, Settings
 from launcher.pod.settings.variables import read_settings
-from tests.support.golden_jobs import GOLDEN, IMAGE, JOBS, text_of
+from tests.support.golden_jobs import GOLDEN, IMAGE, JOBS, PODS, text_of
 from tests.support.manifests import FROM_POD, start_sh_flags
 from tests.unit.k8s.test_indexed import restricted
 
@@ -65,12 +65,12 @@ def value(text: str) -> int:
 
 
 def test_every_golden_text_is_a_jobs() -> None:
-    assert {path.stem for path in GOLDEN.iterdir()} == set(JOBS)
+    assert {path.stem for path in GOLDEN.iterdir()} == {*JOBS, *PODS}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *sorted(PODS)])
 def test_the_yaml_is_the_one_that_is_kept(name: str) -> None:
-    assert str(JOBS[name]) == text_of(name)
+    assert str({**JOBS, **PODS}[name]) == text_of(name)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -50,6 +50,17 @@ def a_pod(state: Json, *, phase: str = "Running", role: str = "paddle-job", inde
     }
 
 
+def test_beside_a_sidecar_a_pod_is_what_its_own_container_is() -> None:
+    """Statuses come sorted by name, the pod's own container among them."""
+    found = a_pod({"terminated": {"exitCode": 3}}, phase="Running")
+    found["spec"]["containers"].append({"name": "proxy"})
+    (own,) = found["status"]["containerStatuses"]
+    proxy = {"name": "proxy", "state": {"running": {}}, "restartCount": 5}
+    found["status"]["containerStatuses"] = [proxy, {**own, "name": "trainer"}]
+    pod = job_state.kube_pod(found)
+    assert (pod.code, pod.restarts, pod.container) == (3, 0, "trainer")
+
+
 def gang(*jobs: Json) -> JobGang:
     found = lookup.gang_of(tuple(map(job_state.kube_job, jobs)))
     assert found
