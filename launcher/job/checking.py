@@ -226,7 +226,7 @@ def _environment(job: Job) -> Iterator[str | Mistake]:
 
 def _overlay(job: Job) -> Iterator[str | Mistake]:
     """Yield what cannot be laid over the pods, or would take away what a gang needs: of both roles' the same once."""
-    if wrong := [each for each in job.pod if not isinstance(each, Mapping)]:
+    if wrong := [each for each in job.overlays if not isinstance(each, Mapping)]:
         yield Mistake(Parameter("pod", wrong[0]), ": expected metadata and spec of a Pod, such as {'spec': {...}}")
         return
     told: dict[str, Mistake] = {}

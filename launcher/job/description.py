@@ -5,7 +5,7 @@ No I/O here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import InitVar, dataclass, field
 
@@ -57,12 +57,12 @@ class Job:
     env: Mapping[str, str] = field(default_factory=dict, hash=False)
     restricted: bool = True
     processes: int | str | None = None
-    env_from: tuple[str, ...] = ()
+    env_from: str | Sequence[str] = ()
     labels: Mapping[str, str] = field(default_factory=dict, hash=False)
     annotations: Mapping[str, str] = field(default_factory=dict, hash=False)
     queue: str = ""
     selector: Mapping[str, str] = field(default_factory=dict, hash=False)
-    tolerations: tuple[str, ...] = ()
+    tolerations: str | Sequence[str] = ()
     shm: str = ""
     gpu_resource: str = ""
     service_account: str = ""
@@ -70,7 +70,7 @@ class Job:
     keep: int | None = None
     restarts: int | None = None
     secret_files: Mapping[str, str] = field(default_factory=dict, hash=False)
-    pod: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
+    pod: Mapping[str, Any] | Sequence[Mapping[str, Any]] = field(default=(), hash=False)
     # The seeds' example has these names, its table the other ones.
     cpu_num: InitVar[float | str | None] = None
     use_gpu: InitVar[bool | None] = None
@@ -101,6 +101,11 @@ class Job:
         from launcher.job.text import yaml
 
         return yaml(self.manifests())
+
+    @property
+    def overlays(self) -> tuple[Mapping[str, Any], ...]:
+        """What is laid over the pods, in this order: `pod` once it is settled."""
+        return self.pod  # type: ignore[return-value]  # a tuple, see above
 
     def manifests(self) -> tuple[Json, ...]:
         """Return the objects to create, in this order: the trainers' Job first, which owns the rest."""

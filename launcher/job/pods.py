@@ -38,7 +38,7 @@ GRACE = 60  # above LAUNCHER_GRACE, so that the launcher still has time for its 
 def template(job: Job, role: str, labels: Json) -> Json:
     """Return the pods of one role."""
     found = own_template(job, role, labels)
-    for each in job.pod:
+    for each in job.overlays:
         found = overlay.merged(found, overlay.for_role(each, role))
     return found
 

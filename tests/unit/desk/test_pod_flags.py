@@ -141,7 +141,7 @@ def test_a_value_of_the_jobs_own_stands_above_and_several_beside() -> None:
     assert both.env == {"A": "mine", "B": "x=y"}
     assert both.env_from == ("s", "t", "u")
     assert (both.queue, both.restarts, both.keep, both.priority) == ("mine", 5, 0, "high")
-    assert [each["spec"]["schedulerName"] for each in both.pod] == ["one.yaml", "mine"]
+    assert [each["spec"]["schedulerName"] for each in both.overlays] == ["one.yaml", "mine"]
     assert both.manifests()[0]["spec"]["template"]["spec"]["schedulerName"] == "mine"
     assert with_defaults(both, datacenter()) == both
     assert with_defaults(own, Datacenter()) is own

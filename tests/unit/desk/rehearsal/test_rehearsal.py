@@ -176,6 +176,15 @@ def test_a_job_of_several_programs_in_a_pod_has_them_here_as_well() -> None:
     assert STAND_IN.processes == "1"
 
 
+def test_a_jobs_own_variables_are_its_programs_here_as_well() -> None:
+    env = {"A": "1", "PYTHONPATH": "/of-the-job", "LAUNCHER_STALL_TIMEOUT": "300"}
+    job = PaddleJob(job_name="mine", runtime_image="none", entry_point="x", runtime="env", env=env, restarts=0)
+    (first,) = pods({**ENVIRON, "A": "0"}, example.submitted(job, Path("/package")), pods=1)
+    assert (first.env["A"], first.env["PYTHONPATH"]) == ("1", "/demo/python:/of-the-job")
+    settings = read_settings(first.env, first.argv[3:])
+    assert (settings.max_restarts, settings.timing.stall) == (0, 300)
+
+
 def test_a_program_finds_the_launchers_package_before_what_its_own_shell_names() -> None:
     mine = submitted(entry_point="python train.py", passes=3)
     (first, _) = pods({**ENVIRON, "PYTHONPATH": "/mine:/yours"}, mine, pods=2)
