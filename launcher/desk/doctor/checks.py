@@ -170,7 +170,7 @@ def shm_finding(pods: Iterable[Mapping[str, Any]]) -> Finding:
         return unknown("shm", "there is no pod of a job")
     small = [name for name, size in sizes.items() if size is not None and size <= _SMALL]
     if small:
-        remedy = "submit it again with --replace: its pods then have 512 MiB"
+        remedy = "submit it again with --replace, and more -memory (its half is /dev/shm) or -shm"
         return Finding(
             what="shm", good=False, sentence=f"64 MiB of /dev/shm or less in {', '.join(small[:5])}", remedy=remedy
         )

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml  # type: ignore[import-untyped]  # comes with the kubernetes package, its stubs do not
 
 from launcher.job import JobError, PaddleJob, Volume
+from tests.support.manifests import ROOT
 
 Json = dict[str, Any]
 CLAIM = Volume("/home/jobpath", claim="mfs")
@@ -115,6 +117,18 @@ def test_all_else_is_the_users() -> None:
     assert [each["name"] for each in second["spec"]["template"]["spec"]["containers"]] == ["pserver", "side"]
     assert first["spec"]["template"]["metadata"]["labels"]["team"] == "a"
     assert "kind" not in first["spec"]["template"]
+
+
+def test_the_overlay_that_is_documented_is_one() -> None:
+    text = (ROOT / "docs" / "paddlectl.md").read_text()
+    (shown,) = (each for each in text.split("```yaml\n") if each.startswith("spec:"))
+    trainer, pserver, *_ = job(yaml.safe_load(shown.partition("```")[0])).manifests()
+    pods = [each["spec"]["template"]["spec"] for each in (trainer, pserver)]
+    assert [each["schedulerName"] for each in pods] == ["volcano", "volcano"]
+    assert [each["containers"][0]["securityContext"]["capabilities"] for each in pods] == [
+        {"drop": ["ALL"], "add": ["IPC_LOCK"]},
+        {"drop": ["ALL"]},
+    ]
 
 
 def test_an_overlay_is_a_value_of_the_job_and_no_later_change_of_it_is() -> None:
