@@ -71,10 +71,10 @@ def checked_manifests(job: Job, desk: Desk, *, replace: bool) -> tuple[_Json, ..
             f"{there.told()}, and a name is for one job at a time: use ", REPLACE, ", or choose another name"
         )
     manifests = placed(job, api.namespace).manifests()
+    for each in manifests:  # first: an overlay may have brought anything
+        _dry(api, each, replace=replace)
     _needed(api, manifests)
     _queue_there(api, job.queue)
-    for each in manifests:
-        _dry(api, each, replace=replace)
     for each in manifests:
         if each["kind"] == "Job":
             dry_pod(api, each)
@@ -198,20 +198,16 @@ def _needed(api: Api, manifests: tuple[_Json, ...]) -> None:
     volumes = [each for pod in pods for each in pod.get("volumes", ())]
     sources = [each for pod in pods for container in pod["containers"] for each in container.get("envFrom", ())]
     pulls = [each["name"] for pod in pods for each in pod.get("imagePullSecrets", ())]
-    secrets = [each["secret"] for each in volumes if not each.get("secret", {"optional": True}).get("optional")]
-    variables = [
-        each["secretRef"] for each in sources if not each.get("secretRef", {"optional": True}).get("optional")
-    ]
+    secrets = [each["secret"] for each in volumes if "secret" in each]
+    secrets += [each["secretRef"] for each in sources if "secretRef" in each]
+    names = [each.get("secretName") or each.get("name") for each in secrets if not each.get("optional")]
     claims = [each["persistentVolumeClaim"]["claimName"] for each in volumes if "persistentVolumeClaim" in each]
     for name in dict.fromkeys(pulls):  # the pods of both roles have the same
         _there(api, "Secret", name, "`paddlectl get registry` lists them, `paddlectl registry` makes one")
-    for name in dict.fromkeys([*(each["secretName"] for each in secrets), *(each["name"] for each in variables)]):
+    for name in dict.fromkeys(names):
         _there(api, "Secret", name, f"`kubectl create secret generic {name} --from-literal=KEY=VALUE` makes one")
-    for name in dict.fromkeys(claims):
-        if name not in made:
-            _there(
-                api, "PersistentVolumeClaim", name, "it is the volume behind /pfs: ask the namespace's administrator"
-            )
+    for name in dict.fromkeys(set(claims) - made):
+        _there(api, "PersistentVolumeClaim", name, "it is the volume behind /pfs: ask the namespace's administrator")
 
 
 def _queue_there(api: Api, queue: str) -> None:

@@ -58,7 +58,7 @@ def _of_container(before: Json, after: Json | None, said_by: Mapping[str, str]) 
     if after is None:
         yield _told(f" takes the container {name} away: leave it, as the job runs in it")
         return
-    if (before["command"], before.get("args")) != (after.get("command"), after.get("args")):
+    if (before.get("command"), before.get("args")) != (after.get("command"), after.get("args")):
         yield Mistake(
             Parameter("pod", given=False),
             f" changes the command of the container {name}: leave out command and args, as the launcher is what runs "
@@ -74,7 +74,7 @@ def _of_container(before: Json, after: Json | None, said_by: Mapping[str, str]) 
 
 def _of_mounts(name: str, before: Json, after: Json) -> Iterator[Mistake]:
     left = {each["mountPath"]: each for each in after.get("volumeMounts", ())}
-    for mount in before["volumeMounts"]:
+    for mount in before.get("volumeMounts", ()):
         now = left.get(mount["mountPath"], {})
         if (mount["name"], mount.get("subPath")) != (now.get("name"), now.get("subPath")):
             yield _told(

@@ -213,6 +213,8 @@ def test_what_cannot_be_asked_for_is_one_sentence_and_nothing_is_made(
         ("spec: {containers: [{image: x}]}", 2, "pod.spec.containers[0] has no name: expected it"),
         ("spec: [", 2, "not valid YAML"),
         ("hello", 2, "expected metadata and spec of a Pod"),
+        ("spec: {volumes: [{name: a, secret: {}}, {name: b, persistentVolumeClaim: {}}]}", 1, "Required value"),
+        ("spec: {containers: [{name: trainer, envFrom: [7]}]}", 1, "the API server rejects the Job"),
         ("spec: {hostIPK: true}", 1, 'unknown field "spec.template.spec.hostIPK"'),
     ],
 )

@@ -50,6 +50,13 @@ def a_pod(state: Json, *, phase: str = "Running", role: str = "paddle-job", inde
     }
 
 
+def test_what_runs_in_a_pod_and_its_queue_are_told() -> None:
+    found = a_job(queue="team-a")
+    found["metadata"]["annotations"][SPEC_ANNOTATION] = json.dumps({"runtime": "torch", "processes": "gpu"})
+    page = describe.job_page(gang(found), "n")
+    assert all(line in page for line in ("runtime:     torch\n", "processes:   gpu\n", "queue:       team-a\n"))
+
+
 def test_beside_a_sidecar_a_pod_is_what_its_own_container_is() -> None:
     """Statuses come sorted by name, the pod's own container among them."""
     found = a_pod({"terminated": {"exitCode": 3}}, phase="Running")
