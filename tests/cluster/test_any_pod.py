@@ -34,7 +34,7 @@ class Greets(http.server.BaseHTTPRequestHandler):
         self.send_response(200)
         self.end_headers()
         self.wfile.write(b"hello")
-http.server.HTTPServer(("127.0.0.1", 8000), Greets).serve_forever()
+http.server.HTTPServer(("", 8000), Greets).serve_forever()
 """
 # It ends with the pod's own container: an init container that is always restarted is a sidecar to Kubernetes.
 SIDECAR = {
@@ -42,9 +42,7 @@ SIDECAR = {
     "image": STAND_IN,
     "restartPolicy": "Always",
     "command": [PYTHON, "-c", GREETER],
-    "startupProbe": {
-        "exec": {"command": [PYTHON, "-c", "import socket; socket.create_connection(('127.0.0.1', 8000))"]}
-    },
+    "startupProbe": {"tcpSocket": {"port": 8000}, "periodSeconds": 1, "failureThreshold": 60},
     "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
 }
 PROGRAM = """\
