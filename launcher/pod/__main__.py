@@ -16,8 +16,7 @@ from launcher.pod import outcome, workdir
 from launcher.pod.console import Console
 from launcher.pod.inbox import Inbox
 from launcher.pod.outcome import Decided, Outcome, Stopped
-from launcher.pod.programs import init
-from launcher.pod.programs.spawn import adopt_orphans
+from launcher.pod.programs import init, spawn
 from launcher.pod.settings.help import answer
 from launcher.pod.settings.nouns import Runtime, Settings
 from launcher.pod.settings.variables import read_settings
@@ -33,7 +32,8 @@ def main() -> NoReturn:
         sys.stdout.write(text)
         sys.exit(0)
     inbox = Inbox()
-    adopt_orphans()
+    spawn.adopt_orphans()
+    spawn.give_back_variables()
     story = Console()
     try:
         ended = live(read_settings(os.environ, arguments, here=workdir.current()), inbox, story)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from launcher.pod.programs.die_with_parent import given_back
 from launcher.pod.programs.v1_check import READ, can_train
 from launcher.safefs.dirs import Tree
 from launcher.safefs.refusals import reason
@@ -143,7 +144,8 @@ def _paddle() -> str:
     """Return the version of the Paddle that `python` would import, without importing it."""
     for path in filter(None, map(shutil.which, _PYTHONS)):
         with suppress(OSError, subprocess.SubprocessError):
-            done = subprocess.run((path, "-c", WHICH), capture_output=True, text=True, timeout=30, check=False)
+            words, env = (path, "-c", WHICH), given_back(os.environ)
+            done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=30, check=False)
             if done.returncode == 0:
                 return done.stdout.strip()[:40]
     return ""

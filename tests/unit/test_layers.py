@@ -19,8 +19,8 @@ FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "base", "common", "mana
 # The one room whose programs are other people's: plain Python 3.8, nothing to install.
 FOR_PROGRAMS = ("launcher.contract", "launcher.text", "launcher.here", "launcher.dataset")
 SHARED = ("launcher.kube", "launcher.safefs", "launcher.transfer", "launcher.files")
-# The doctor's probe, in a pod: whether the `paddle` that it found can train.
-ASKED = {"launcher.transfer.agent_probe": {"launcher.pod.programs.v1_check"}}
+# The doctor's probe, in a pod: whether the `paddle` that it found can train, and a program's environment there.
+ASKED = {"launcher.transfer.agent_probe": {"launcher.pod.programs.v1_check", "launcher.pod.programs.die_with_parent"}}
 PURITY = "No I/O here."  # in a module's docstring: the declaration that is held here
 DESIGN = "| folder | modules | what it is | kind |"
 

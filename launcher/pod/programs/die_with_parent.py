@@ -13,6 +13,8 @@ import sys
 from collections.abc import Mapping
 
 PR_SET_PDEATHSIG = 1
+# Variables of loaders and Pythons that are a program's, not this interpreter's, as docker/starter.c renames them.
+TAKEN_ASIDE = ("lD_", "gLIBC_TUNABLES", "pYTHON")
 
 
 def main(parent: int, report: int, argv: list[str]) -> None:
@@ -25,7 +27,7 @@ def main(parent: int, report: int, argv: list[str]) -> None:
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # this interpreter ignores both
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     try:
-        os.execvpe(argv[0], argv, without_coercion(os.environ))  # argv, no shell
+        os.execvpe(argv[0], argv, given_back(without_coercion(os.environ)))  # argv, no shell
     except OSError as error:
         os.write(report, str(error.errno).encode())
 
@@ -48,6 +50,13 @@ def without_coercion(environ: Mapping[str, str]) -> dict[str, str]:
     with open("/proc/self/environ", "rb") as given:  # noqa: PTH123  # pathlib would take this script 10 ms
         itself = b"\0LC_CTYPE=" not in b"\0" + given.read()
     return {name: value for name, value in environ.items() if not (itself and name == "LC_CTYPE")}
+
+
+def given_back(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment with what docker/starter.c took aside, in its place and by its name again."""
+    return {
+        name[0].upper() + name[1:] if name.startswith(TAKEN_ASIDE) else name: value for name, value in environ.items()
+    }
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -29,6 +29,14 @@ IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 # From <spawn.h>, the same in glibc and musl; what both keep has 336 bytes at most, a set of signals 128.
 SPAWN_SETSIGDEF, SPAWN_SETSIGMASK, SPAWN_SETSID = 0x04, 0x08, 0x80
 SPAWN_BYTES = 512
+
+
+def give_back_variables(environ: MutableMapping[str, str] = os.environ) -> None:
+    """Have the environment as this pod was given it, where the launcher's own starter took some of it aside."""
+    given = die_with_parent.given_back(environ)
+    if given.keys() != environ.keys():
+        environ.clear()
+        environ.update(given)
 
 
 def adopt_orphans() -> None:
