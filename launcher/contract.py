@@ -42,9 +42,8 @@ MEETING_TURNS = 6  # one for each generation, in turn
 MOST_PROCESSES = 128  # of one pod
 PSERVER_PORT = 7164  # the first of a pserver's, as in every start_paddle before this one
 
-# The launcher's image.
-HOME = "/opt/launcher"
-PYTHON = f"{HOME}/bin/python"
+# Where the launcher is: in its images, and in a pod of any other image into which it was brought.
+HOME, BROUGHT = "/opt/launcher", "/launcher"
 IDENTITY_FILES = ("trainer_id", "trainer_count")  # in a pod's /
 LIST_FILES = ("train.list", "test.list")  # there too: which files are this trainer's
 USER = 10001  # any number but 0 does: the image needs no such user
@@ -95,6 +94,11 @@ _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234567
 def is_plain(path: str) -> bool:
     """Return whether a path means the same to a shell as to the kernel."""
     return bool(path) and _PLAIN.issuperset(path)
+
+
+def own_python(*, brought: bool = False) -> str:
+    """Return the launcher's own Python in a pod: its image's, or where it was brought into any other image."""
+    return f"{BROUGHT if brought else HOME}/bin/python"
 
 
 def job_of(job: str, role: str) -> str:

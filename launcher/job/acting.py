@@ -11,13 +11,13 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import cast
 
-from launcher.contract import PYTHON
+from launcher.contract import own_python
 from launcher.job.problem import JobError
 from launcher.job.values import unpacked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
+    from collections.abc import Callable, Generator, Mapping, Sequence
     from typing import IO, Any
 
     from launcher.job.paddlejob import JobByName
@@ -30,9 +30,9 @@ def inside(environ: Mapping[str, str] = os.environ) -> bool:
     return bool(environ.get("TRAINING_ROLE") or environ.get("LAUNCHER_HERE"))
 
 
-def act(verb: str, who: JobByName, own: str = PYTHON, heed: Heed | None = None, **options: Any) -> Any:  # noqa: ANN401  # as the desk's
+def act(verb: str, who: JobByName, own: str = "", heed: Heed | None = None, **options: Any) -> Any:  # noqa: ANN401  # as the desk's
     """Do a verb of the desk on a job, and return what the desk returns; `heed` gets what it says meanwhile."""
-    heed = heed or (lambda _: None)
+    own, heed = own or installed(), heed or (lambda _: None)
     if _here(verb, own):
         return here(verb, who, options, heed)
     asked = _there(own, verb, who, options)
@@ -44,6 +44,11 @@ def here(verb: str, who: JobByName, options: Mapping[str, Any], heed: Heed) -> A
     from launcher.desk.jobs import control
 
     return control.for_python(verb, who, options, heed)
+
+
+def installed(places: Sequence[str] = (own_python(), own_python(brought=True))) -> str:
+    """Return the launcher's own Python, wherever it is here; where it is not, the place that it has in its images."""
+    return next((path for path in places if os.access(path, os.X_OK)), places[0])
 
 
 def _here(verb: str, own: str) -> bool:

@@ -10,10 +10,10 @@ from launcher.contract import (
     LIST_FILES,
     PSERVER,
     PSERVERS_LABEL,
-    PYTHON,
     STATUS_PORT,
     TRAINER,
     TRAINERS_LABEL,
+    own_python,
 )
 from launcher.job import entry, places, podspec, quantities
 from launcher.job.entry import environment
@@ -105,7 +105,7 @@ def _maker_of_root_files(job: Job, role: str) -> Json:
     return {
         "name": "root-files",
         "image": job.runtime_image,
-        "command": [PYTHON, "-I", "-S", "-c", MAKE_ROOT_FILES],
+        "command": [own_python(), "-I", "-S", "-c", MAKE_ROOT_FILES],
         "resources": {"requests": requests, "limits": {"memory": requests["memory"]}},
         "securityContext": podspec.security(restricted=job.restricted),
         "volumeMounts": [{"name": "root-files", "mountPath": "/root-files"}],

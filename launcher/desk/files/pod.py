@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from launcher.contract import FILES_LABEL, MANAGED_BY, NAME, PYTHON
+from launcher.contract import FILES_LABEL, MANAGED_BY, NAME, own_python
 from launcher.desk.config.datacenters import Storage
 from launcher.desk.errors import Problem
 from launcher.job import podspec
@@ -17,7 +17,7 @@ _Json = dict[str, Any]
 
 CONTAINER = "files"
 MOUNT = "/volume"
-AGENT = (PYTHON, "-I", "-m", "launcher.files")
+AGENT = (own_python(), "-I", "-m", "launcher.files")
 SERVE = (*AGENT, "serve", MOUNT)
 _LONGEST = 12 * 3600  # seconds; it ends by itself soon after the last desk has gone
 

@@ -84,6 +84,13 @@ def test_another_python_asks_the_launchers_own_and_gets_its_answer(own: str) -> 
     assert described(told["job"]) == A_JOB
 
 
+def test_the_launchers_own_python_is_found_where_it_is(own: str) -> None:
+    assert acting.installed(("/nowhere/python", own)) == own
+    assert acting.installed((own, "/nowhere/python")) == own
+    assert acting.installed(("/nowhere/python", "/neither/python")) == "/nowhere/python"
+    assert acting.installed() == "/opt/launcher/bin/python"
+
+
 def test_what_cannot_be_comes_back_as_sentences(own: str) -> None:
     with pytest.raises(job.JobError) as caught:
         acting.act("kill", A_JOB, own=own, remove=False)
