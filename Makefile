@@ -22,6 +22,9 @@ quick: test ## of them those that need neither containers nor a cluster
 compose: $(READY) ## of them the image, and docker-compose on a Docker daemon of our own (root, Debian; minutes the first time)
 	$(BIN)/pytest tests/compose $(PYTEST)
 
+images: $(READY) ## the launcher brought into images of every kind (as compose; a newest Debian too)
+	ALL_IMAGES=1 $(BIN)/pytest -v tests/compose/test_any_image.py $(PYTEST)
+
 cluster: $(READY) ## of them k8s/ on a real Kubernetes of our own (root, Debian, Go; ten minutes the first time)
 	$(BIN)/pytest tests/cluster $(PYTEST)
 
@@ -72,5 +75,5 @@ lock: ## renew requirements.lock after a change of setup.cfg
 clean: ## remove what the targets above made
 	rm -rf .venv build .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
 
-.PHONY: wheel real frameworks faults soak help demo test quick compose cluster check bench setup lock clean
+.PHONY: images wheel real frameworks faults soak help demo test quick compose cluster check bench setup lock clean
 .DEFAULT_GOAL := help

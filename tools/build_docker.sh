@@ -13,7 +13,8 @@ the directory <src package> of this machine is copied to <dest package>, an abso
 
   --target NAME    what is added: `launcher` alone, which is the default, `paddle` for Paddle 2.6.2 as well, where the
                    base has none, or `quickstart` for the first article's demo on top of that; `data` is the launcher
-                   with the split as its command, for the first article's data Job
+                   with the split as its command, for the first article's data Job; `launcher-init` is the launcher with
+                   Python and the C library of <base image>, a Debian: an init container brings it into any image
   --network NAME   which network the build uses to fetch the packages, such as `host`; as in `docker build --network`
   --prepare        only put the source of the launcher into docker/dist, for a `docker build` by hand in docker/
   -h, --help       this text
@@ -52,8 +53,8 @@ main() {
         -h | --help) help && exit 0 ;;
         --prepare) prepare "$TOP/docker/dist" && exit 0 ;;
         --target)
-            [[ ${2:-} =~ ^(launcher|data|paddle|quickstart)$ ]] ||
-                fail $WORDS "--target: expected launcher, data, paddle or quickstart after it"
+            [[ ${2:-} =~ ^(launcher|launcher-init|data|paddle|quickstart)$ ]] ||
+                fail $WORDS "--target: expected launcher, launcher-init, data, paddle or quickstart after it"
             target=$2
             shift 2
             ;;
@@ -134,11 +135,14 @@ build() {
     scratch=$(mktemp -d) || fail $CANNOT "no temporary directory can be made in ${TMPDIR:-/tmp}: expected one with room"
     half="paddle-launcher-half:$$-$RANDOM"
     trap 'docker image rm --no-prune "$half" >/dev/null 2>&1 || true; rm -rf "$scratch"' EXIT
-    local context=(Dockerfile .dockerignore install.sh install_paddle.sh paddle.lock start.sh start_paddle.py)
+    local context=(Dockerfile launcher-init.Dockerfile .dockerignore bundle.py install.sh install_paddle.sh paddle.lock
+        start.sh start_paddle.py starter.c)
     { cp "${context[@]/#/"$TOP/docker/"}" "$scratch" && mkdir "$scratch/dist"; } ||
         fail $CANNOT "the context of the build cannot be written to $scratch: expected room there; TMPDIR names another place"
     prepare "$scratch/dist"
-    docker_build "$half" --target "$target" --build-arg "BASE=$base" "$scratch"
+    docker_build "$half" --target "${target%-init}" --build-arg "BASE=$base" "$scratch"
+    [[ $target != launcher-init ]] || docker_build "$half" --file "$scratch/launcher-init.Dockerfile" \
+        --build-arg "BASE=$base" --build-arg "LAUNCHER=$half" "$scratch"
     if [[ -n $dest ]]; then
         printf 'FROM %s\nCOPY . %s/\n' "$half" "${dest%/}" >"$scratch/package"
         docker_build "$half" --file - "$src" <"$scratch/package"

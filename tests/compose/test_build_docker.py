@@ -91,8 +91,11 @@ def test_docker_build_inside_docker_says_what_to_type_and_then_works(docker: Doc
         (("a", "b", "c"), "3 arguments: expected 2, a base image and a runtime image, or 4"),
         (("--netwrk", "host", *NAMES), "--netwrk is no option of this program: expected --network NAME"),
         (("--network",), "--network: expected a name after it, such as host"),
-        (("--target",), "--target: expected launcher, data, paddle or quickstart after it"),
-        (("--target=padle", *NAMES), "--target: expected launcher, data, paddle or quickstart after it"),
+        (("--target",), "--target: expected launcher, launcher-init, data, paddle or quickstart after it"),
+        (
+            ("--target=padle", *NAMES),
+            "--target: expected launcher, launcher-init, data, paddle or quickstart after it",
+        ),
         (("paddle", "Your_Repo/Paddle"), "the runtime image is called 'Your_Repo/Paddle': expected a name such as"),
         (("", "paddle"), "the base image is called '': expected a name such as"),
         (("paddle", "--push"), "the runtime image is called '--push': expected a name such as"),

@@ -99,6 +99,7 @@ def test_only_the_main_pages_exit() -> None:
         "launcher.desk.__main__",
         "launcher.desk.local",
         "launcher.transfer.__main__",
+        "launcher.inject.__main__",
         "launcher.report.__main__",
         "launcher.dataset.__main__",
     }

@@ -8,6 +8,7 @@ from tests.grounds.docker.daemon import Docker, running
 from tests.grounds.docker.images import (
     BASE,
     DATA,
+    INIT,
     LAUNCHER,
     PADDLE,
     QUICKSTART,
@@ -21,6 +22,7 @@ from tests.grounds.docker.machine import NotHere, need
 __all__ = [
     "BASE",
     "DATA",
+    "INIT",
     "LAUNCHER",
     "PADDLE",
     "QUICKSTART",

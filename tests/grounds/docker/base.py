@@ -1,4 +1,4 @@
-"""A base image where no registry answers: the smallest Debian with Python and bash, made by debootstrap."""
+"""A base image where no registry answers: the smallest Debian, with Python and bash, made by debootstrap."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hashlib
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.grounds.docker.machine import NotHere, alone, cache, last_line, need, room
@@ -23,23 +24,23 @@ LEFT_OUT = (
 )
 
 
-def base_tar() -> Path:
-    """Return the base's file system as a tar; made once, in about a minute."""
-    key = hashlib.sha256(repr((SUITE, PACKAGES, LEFT_OUT)).encode()).hexdigest()[:16]
+def base_tar(suite: str = SUITE, packages: Sequence[str] = PACKAGES) -> Path:
+    """Return a Debian's file system as a tar; made once, in about a minute."""
+    key = hashlib.sha256(repr((suite, packages, LEFT_OUT)).encode()).hexdigest()[:16]
     tar = cache() / f"base-{key}.tar"
     with alone("base"):
         if not tar.exists():
             need(debootstrap="debootstrap", tar="tar")
             room(cache(), 1e9)
-            _make(tar)
+            _make(tar, suite, packages)
     return tar
 
 
-def _make(tar: Path) -> None:
+def _make(tar: Path, suite: str, packages: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory(prefix="base-", dir=cache()) as scratch:
         root, part = Path(scratch, "root"), Path(scratch, "part")
-        include = f"--include={','.join(PACKAGES)}"
-        _do("debootstrap", "--variant=minbase", include, SUITE, str(root), *_mirror())
+        include = [f"--include={','.join(packages)}"] if packages else []
+        _do("debootstrap", "--variant=minbase", *include, suite, str(root), *_mirror(suite))
         for path in LEFT_OUT:
             shutil.rmtree(root / path, ignore_errors=True)
             (root / path).mkdir(parents=True)
@@ -47,9 +48,9 @@ def _make(tar: Path) -> None:
         part.rename(tar)
 
 
-def _mirror() -> tuple[str, ...]:
+def _mirror(suite: str) -> tuple[str, ...]:
     """Return where this machine has its own packages from; without an answer debootstrap knows one itself."""
-    words = ("apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", f"Codename: {SUITE}")
+    words = ("apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", f"Codename: {suite}")
     done = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)
     return tuple(done.stdout.split()[:1])
 

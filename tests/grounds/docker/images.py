@@ -21,16 +21,18 @@ from tests.grounds.docker.machine import alone, cache, room
 ROOT = Path(__file__).parents[3]
 BASE = "stand-in-base:bookworm"
 LAUNCHER = "paddle-launcher:test"
+INIT = "paddle-launcher:init"
 DATA = "paddle-launcher:data"
 STAND_IN = "paddle-launcher:stand-in"
 PADDLE = "paddle-launcher:paddle"
 QUICKSTART = "mypaddle/paddle:quickstart"
 SOURCES = (
-    "docker/Dockerfile",
+    "docker/*Dockerfile",
     "docker/.dockerignore",
     "docker/*.lock",
     "docker/*.sh",
-    "docker/start_paddle.py",
+    "docker/*.py",
+    "docker/*.c",
     "launcher/**/*",
     "requirements.lock",
     "setup.cfg",
@@ -69,9 +71,10 @@ def paddle_tar() -> Path:
 
 
 def build(docker: Docker) -> None:
-    """Build base, launcher, data and stand-in from nothing, the launcher's two as anybody would."""
+    """Build base, launcher, init, data and stand-in from nothing, the launcher's three as anybody would."""
     import_base(docker)
     _build_as_anybody(docker, "launcher", LAUNCHER)
+    _build_as_anybody(docker, "launcher-init", INIT)
     _build_as_anybody(docker, "data", DATA)
     with tempfile.TemporaryDirectory() as context:
         ours = shutil.ignore_patterns("__pycache__", ".*")
@@ -120,7 +123,7 @@ class Kept:
         return cache() / f"{self.name}-{content.hexdigest()[:16]}.tar"
 
 
-PLAIN = Kept(name="images", images=(BASE, LAUNCHER, DATA, STAND_IN), sources=SOURCES, build=build)
+PLAIN = Kept(name="images", images=(BASE, LAUNCHER, INIT, DATA, STAND_IN), sources=SOURCES, build=build)
 TRAINING = Kept(
     name="training",
     images=(PADDLE, QUICKSTART),

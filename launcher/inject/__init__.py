@@ -1,0 +1,1 @@
+"""Brings the launcher into pods of any image."""

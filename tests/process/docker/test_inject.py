@@ -1,0 +1,87 @@
+"""The init container's program: the tree is copied and started once, and what is in the way is told in a sentence."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from launcher import __version__
+from launcher.inject.__main__ import main
+from tests.support.mounts import mounted
+
+
+def test_the_tree_copies_itself_for_every_user_and_the_copy_runs(tree: Path, tmp_path: Path) -> None:
+    words = (str(tree / "bin" / "python"), "-I", "-m", "launcher.inject", str(tmp_path))
+    for _ in range(2):  # an init container may be started again
+        done = subprocess.run(words, capture_output=True, text=True, umask=0o077, check=False)
+        assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith(f"launcher.inject: the launcher is in {tmp_path}, ")
+    copied = (str(tmp_path / "bin" / "python"), "-I", "-m", "launcher.pod", "--version")
+    assert (
+        subprocess.run(copied, capture_output=True, text=True, check=True).stdout == f"start_paddle {__version__}\n"
+    )
+    closed = [path for path in tmp_path.rglob("*") if not path.stat().st_mode & (0o005 if path.is_dir() else 0o004)]
+    assert closed == []
+
+
+def test_what_was_copied_is_started_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A tree for another processor, or one whose files are damaged, ends here."""
+    own = tmp_path / "tree" / "bin" / "python"
+    own.parent.mkdir(parents=True)
+    own.write_text("#!/bin/sh\necho it is damaged >&2\nexit 9\n")
+    own.chmod(0o755)
+    (tmp_path / "to").mkdir()
+    assert main([str(tmp_path / "to")], source=tmp_path / "tree") == 71
+    assert capsys.readouterr().err == f"launcher.inject: {tmp_path}/to/bin/python ended with 9: it is damaged\n"
+    own.write_bytes(b"\x7fELF")
+    assert main([str(tmp_path / "to")], source=tmp_path / "tree") == 71
+    assert "to/bin/python: Exec format error" in capsys.readouterr().err
+
+
+def test_a_volume_on_which_nothing_may_be_started(
+    tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with mounted("tmpfs", "none", tmp_path, "noexec"):
+        assert main([str(tmp_path)], source=tree) == 71
+    assert capsys.readouterr().err.startswith(f"launcher.inject: {tmp_path} is mounted noexec: expected a volume")
+
+
+def test_a_full_disk(tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with mounted("tmpfs", "none", tmp_path, "size=1m"):
+        assert main([str(tmp_path)], source=tree) == 74
+    assert "No space left on device; expected room for all of it" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+def test_a_volume_of_another_user(tree: Path) -> None:
+    theirs = Path(tempfile.mkdtemp(dir=tree.parent))  # which every user can reach
+    theirs.chmod(0o755)
+    words = (str(tree / "bin" / "python"), "-I", "-m", "launcher.inject", str(theirs))
+    done = subprocess.run(words, capture_output=True, text=True, user=10001, check=False)
+    assert done.returncode == 74
+    assert "Permission denied; expected access for user 10001" in done.stderr
+
+
+def test_no_code_of_the_image_is_loaded(tree: Path) -> None:
+    asked = (
+        "import ssl, ctypes, asyncio, launcher.desk.jobs.control, launcher.pod.gang.node, launcher.kube.packaged; "
+        "print(open('/proc/self/maps').read())"
+    )
+    words = (str(tree / "bin" / "python"), "-I", "-c", asked)
+    said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    mapped = [line.split(maxsplit=5) for line in said.splitlines() if "/" in line]
+    run = {each[5] for each in mapped if "x" in each[1]}
+    assert len(run) > 10
+    assert [path for path in run if not path.startswith(str(tree))] == []
+
+
+def test_programs_of_any_python_import_what_is_theirs(tree: Path) -> None:
+    packages = next(tree.glob("lib/python3*/*-packages"))
+    asked = "import sys; sys.dont_write_bytecode = True; import launcher.here, launcher.dataset, launcher.job"
+    env = {"PYTHONPATH": str(packages)}
+    subprocess.run((sys.executable, "-S", "-c", asked), env=env, check=True)
