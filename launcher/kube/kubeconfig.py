@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from launcher.kube.authorities import fallback
 from launcher.kube.plain_login import PlainLogin, plain_login
 from launcher.kube.refusals import Unusable
 from launcher.kube.server import ApiServer, plain_server
@@ -72,7 +73,8 @@ def _tls(login: PlainLogin) -> ssl.SSLContext:
     """Return the TLS of a login; a key that wants a password is none of it."""
     # With a line's end: where nothing is given at all, OpenSSL would trust what this machine trusts.
     authority = base64.b64decode(login.authority_data).decode() + "\n" if login.authority_data else None
-    context = ssl.create_default_context(cafile=login.authority or None, cadata=authority)
+    trusted = login.authority or (None if authority else fallback())
+    context = ssl.create_default_context(cafile=trusted, cadata=authority)
     if login.certificate:
         context.load_cert_chain(login.certificate, login.key, password="")
     if login.certificate_data:

@@ -14,6 +14,7 @@ from kubernetes.config.config_exception import ConfigException
 from kubernetes.config.kube_config import KubeConfigLoader, KubeConfigMerger
 
 from launcher.kube import objects, refusals
+from launcher.kube.authorities import fallback
 from launcher.kube.refusals import Unusable
 from launcher.kube.server import CONNECTIONS, ApiServer, bearer_header
 
@@ -104,7 +105,7 @@ class _Kept(logging.Handler):
 
 
 def _tls(configuration: Configuration) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
+    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert or fallback())
     if getattr(configuration, "disable_strict_ssl_verification", False):
         context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if configuration.assert_hostname is False or not configuration.verify_ssl:
