@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 K8S = ROOT / "k8s"
 FOLDERS = sorted(path for path in K8S.iterdir() if path.is_dir())
 APPLIED = sorted(path for folder in FOLDERS for path in folder.glob("*.yaml"))
-CAREFUL = ("distributed-careful", "frameworks", "indexed", "separated")
+CAREFUL = ("any-image", "distributed-careful", "frameworks", "indexed", "separated")
 JOB_LABEL = "batch.kubernetes.io/job-name"
 NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 FROM_POD = {"metadata.labels['batch.kubernetes.io/controller-uid']": "4b3a2c1d-0000-4000-8000-000000000000"}
@@ -78,7 +78,7 @@ class Job:
 
     def settings(self) -> Settings:
         first, *words = self.container["command"]
-        if first != "start_paddle":  # its words are start.sh's
+        if not first.endswith("start_paddle"):  # its words are start.sh's
             words = start_sh_flags(self.environ)
         return read_settings(self.environ, words, here="/root")
 

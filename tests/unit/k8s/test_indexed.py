@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from launcher.contract import BROUGHT
 from launcher.pod.settings.nouns import PeersFrom, Runtime
 from tests.support.manifests import JOB_LABEL, JOBS, Json, one, selects
 
-INDEXED = pytest.mark.parametrize("folder", ["indexed", "frameworks"])
+INDEXED = pytest.mark.parametrize("folder", ["indexed", "frameworks", "any-image"])
 
 
 @INDEXED
@@ -28,7 +29,12 @@ def test_an_indexed_job_s_pods_are_found_by_name(folder: str) -> None:
 
 def restricted(pod: Json) -> Iterator[tuple[str, bool]]:
     """Yield each rule of the `restricted` pod security standard, and whether the pod keeps it."""
-    (container,) = pod["containers"]
+    for container in (*pod.get("initContainers", ()), *pod["containers"]):
+        yield from rules(pod, container)
+
+
+def rules(pod: Json, container: Json) -> Iterator[tuple[str, bool]]:
+    """Yield them for one of its containers."""
     whole, own = pod.get("securityContext", {}), container.get("securityContext", {})
     security = {**whole, **own}
     capabilities = own.get("capabilities", {})
@@ -79,6 +85,24 @@ def test_the_job_of_a_framework_is_the_indexed_one_but_for_its_program() -> None
     (job,) = [job for job in JOBS if job.path.parent.name == "frameworks"]
     assert job.settings().runtime is Runtime.JAX
     assert job.settings().command == ("python", "train.py")
+
+
+def test_the_job_of_any_image_is_the_frameworks_one_but_for_what_brings_the_launcher() -> None:
+    plain, brought = one("frameworks"), one("any-image")
+    pod = brought["spec"]["template"]["spec"]
+    (first,), (container,) = pod.pop("initContainers"), pod["containers"]
+    pod["volumes"].remove({"name": "launcher", "emptyDir": {}})
+    container["volumeMounts"].remove({"name": "launcher", "mountPath": BROUGHT, "readOnly": True})
+    assert container["command"].pop(0) == f"{BROUGHT}/bin/start_paddle"
+    assert first["volumeMounts"] == [{"name": "launcher", "mountPath": BROUGHT}]
+    assert "command" not in first
+    (other,) = plain["spec"]["template"]["spec"]["containers"]
+    assert other["command"].pop(0) == "start_paddle"
+    for each in (container, other):
+        del each["image"], each["env"]
+    assert plain == brought
+    kinds = ("Service", "NetworkPolicy")
+    assert [one("frameworks", kind) for kind in kinds] == [one("any-image", kind) for kind in kinds]
 
 
 def test_the_rules_of_restricted_find_what_breaks_them() -> None:
