@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,10 +53,12 @@ class Desk:
         found = config.read_config(path, needed=bool(named), tell=self.terminal.warn)
         flags, usual = self.flags, self.environ.get("PADDLE_DATACENTER", "")
         if flags.context or flags.kubeconfig:
-            return datacenters.by_kubeconfig(
+            meant = datacenters.by_kubeconfig(
                 found, flags.datacenter, context=flags.context, other_file=bool(flags.kubeconfig), usual=usual
             )
-        return datacenters.chosen(found, flags.datacenter or usual)
+        else:
+            meant = datacenters.chosen(found, flags.datacenter or usual)
+        return replace(meant, launcher_image=self.environ.get("LAUNCHER_INIT_IMAGE") or meant.launcher_image)
 
     @cached_property
     def api(self) -> Api:

@@ -1,7 +1,7 @@
-"""Brings the launcher into a pod whose image has none: `python -m launcher.inject [DIRECTORY]`, in an init container.
+"""Brings the launcher into a pod whose image has none: `python -m launcher.inject [DIRECTORY [FILE...]]`.
 
 It copies the tree that it runs from, and starts the copy once: what the pod's own container could tell nobody, since
-nothing of ours would run there, is told here.
+nothing of ours would run there, is told here. The files are for pods whose `/` is read-only: they mount them there.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ def main(words: Sequence[str], *, source: Path = Path(sys.prefix)) -> int:
     target = Path(words[0] if words else BROUGHT)
     try:
         taken = _copied(source, target)
+        _make_files(words[1:])
     except SystemRefused as error:
         return _refuse(Code.SHARD, str(error))
     if why := _wrong(target):
@@ -48,6 +49,15 @@ def _copied(source: Path, target: Path) -> int:
         except OSError as error:
             raise PLAIN.of(str(below), error) from error
     return taken
+
+
+def _make_files(paths: Sequence[str]) -> None:
+    """Make files that may be there already."""
+    for path in paths:
+        try:
+            Path(path).touch()
+        except OSError as error:
+            raise PLAIN.of(path, error) from error
 
 
 def _wrong(target: Path) -> str:

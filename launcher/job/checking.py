@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from launcher.contract import MOST_PROCESSES, NODE, PASSES, PSERVER, STATUS_PORT, TRAINER, is_plain
 from launcher.job import entry, names, places, pods, quantities
 from launcher.job.problem import Mistake, Parameter
-from launcher.job.template import asked, needs, overlay
+from launcher.job.template import asked, injected, needs, overlay
 from launcher.job.volumes import CephFSVolume, Volume, is_below
 from launcher.text import visible
 
@@ -54,15 +54,14 @@ SAID_BY = {
 def problems(job: Job, lent: bool = False) -> Iterator[str | Mistake]:
     """Yield a sentence for each mistake; what a datacenter lends, image and volumes, may still be missing."""
     found = [*_of_job(job, lent)]
-    yield from found or (_overlay(job) if job.pod else ())
+    yield from found or (_template(job) if job.pod or injected.is_injected(job) else ())
 
 
 def _of_job(job: Job, lent: bool) -> Iterator[str | Mistake]:
     wrong = [*_counts(job)]
     yield from wrong
     yield from names.wrong_with(job.job_name, job.together, *((1, 1) if wrong else (job.pservers, job.trainers)))
-    if job.runtime_image or not lent:
-        yield from _image(job)
+    yield from _images(job, lent)
     yield from _names(job)
     yield from _processes(job)
     wrong_quantities = [*_quantities(job)]
@@ -102,9 +101,12 @@ def _processes(job: Job) -> Iterator[str | Mistake]:
         yield Mistake(several, " is more than ", cards, ": expected at most one for each card, or gpu")
 
 
-def _image(job: Job) -> Iterator[str | Mistake]:
-    if not _is_image(_text(job.runtime_image)):
-        yield _wrong(job, "runtime_image", "expected an image's name, such as your-repo/paddle:mypaddle")
+def _images(job: Job, lent: bool) -> Iterator[str | Mistake]:
+    for field, may_lack in (("runtime_image", lent), ("launcher_image", True)):
+        name = getattr(job, field)
+        if not (_is_image(_text(name)) or (may_lack and not name)):
+            yield _wrong(job, field, "expected an image's name, such as your-repo/paddle:mypaddle")
+    yield from injected.inject_problems(job)
 
 
 def _names(job: Job) -> Iterator[str | Mistake]:
@@ -224,7 +226,7 @@ def _environment(job: Job) -> Iterator[str | Mistake]:
             yield Mistake(said, told)
 
 
-def _overlay(job: Job) -> Iterator[str | Mistake]:
+def _template(job: Job) -> Iterator[str | Mistake]:
     """Yield what cannot be laid over the pods, or would take away what a gang needs: of both roles' the same once."""
     if wrong := [each for each in job.overlays if not isinstance(each, Mapping)]:
         yield Mistake(Parameter("pod", wrong[0]), ": expected metadata and spec of a Pod, such as {'spec': {...}}")
@@ -232,7 +234,9 @@ def _overlay(job: Job) -> Iterator[str | Mistake]:
     told: dict[str, Mistake] = {}
     for role in (NODE,) if job.together else (TRAINER, PSERVER):
         try:
-            found = [*needs.lost(pods.own_template(job, role, {}), pods.template(job, role, {}), SAID_BY)]
+            whole = pods.template(job, role, {})
+            found = [*needs.lost(pods.own_template(job, role, {}), whole, SAID_BY)]
+            found += injected.covered_launcher(whole) if injected.is_injected(job) and not found else ()
         except overlay.WrongOverlay as error:
             found = [Mistake(visible(error))]
         told.update((str(each), each) for each in found)

@@ -12,6 +12,7 @@ from dataclasses import InitVar, dataclass, field
 from launcher.job.checking import problems
 from launcher.job.entry import WITHOUT_PSERVERS
 from launcher.job.problem import JobError
+from launcher.job.template import injected
 from launcher.job.volumes import CephFSVolume, Volume
 
 TYPE_CHECKING = False
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 # Texts that need not be said, and may be said to be None.
 MAY_BE_NONE = (
     *("entry_point", "trainer_package_path", "namespace", "topology", "registry", "datacenter", "job_path"),
-    *("runtime", "queue", "shm", "gpu_resource", "service_account", "priority"),
+    *("runtime", "queue", "shm", "gpu_resource", "service_account", "priority", "launcher_image"),
 )
 TUPLES = ("volumes", "env_from", "tolerations", "pod")
 MAPPINGS = ("env", "labels", "annotations", "selector", "secret_files")
@@ -71,17 +72,22 @@ class Job:
     restarts: int | None = None
     secret_files: Mapping[str, str] = field(default_factory=dict, hash=False)
     pod: Mapping[str, Any] | Sequence[Mapping[str, Any]] = field(default=(), hash=False)
+    inject: str = injected.AUTO
+    launcher_image: str = ""
     # The seeds' example has these names, its table the other ones.
     cpu_num: InitVar[float | str | None] = None
     use_gpu: InitVar[bool | None] = None
+    image: InitVar[str | None] = None  # as flags and configurations have it
 
-    def __post_init__(self, cpu_num: float | str | None, use_gpu: bool | None) -> None:
+    def __post_init__(self, cpu_num: float | str | None, use_gpu: bool | None, image: str | None) -> None:
         """Take the other names, copy what the caller could change, and refuse mistakes."""
         settled: dict[str, object] = {name: getattr(self, name) or "" for name in MAY_BE_NONE}
         settled.update({name: _tuple(getattr(self, name)) for name in TUPLES})
         settled.update({name: _mapping(getattr(self, name)) for name in MAPPINGS})
         if cpu_num is not None:
             settled["cpu_nums"] = cpu_num
+        if image is not None:
+            settled["runtime_image"] = image
         if use_gpu and not self.gpu_nums:
             settled["gpu_nums"] = 1
         if self.runtime in WITHOUT_PSERVERS:
@@ -111,7 +117,7 @@ class Job:
         """Return the objects to create, in this order: the trainers' Job first, which owns the rest."""
         from launcher.job.manifests import manifests
 
-        if found := [*problems(self)]:  # of what the datacenter was to lend
+        if found := [*problems(self), *injected.image_lacking(self)]:  # of what the datacenter was to lend
             raise JobError(found)
         return manifests(self)
 

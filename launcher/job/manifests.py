@@ -11,7 +11,7 @@ from launcher import contract
 from launcher.job import places
 from launcher.job.names import Names
 from launcher.job.pods import template
-from launcher.job.template import asked
+from launcher.job.template import asked, injected
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ def _spec(job: Job) -> str:
         "topology": job.topology,
         "package": job.trainer_package_path,
         "image": job.runtime_image,
+        "launcher": job.launcher_image if injected.is_injected(job) else "",
         "pservers": job.pservers,
         "trainers": job.trainers,
         "together": job.together,

@@ -18,7 +18,7 @@ from launcher.contract import (
 from launcher.job import entry, places, podspec, quantities
 from launcher.job.entry import environment
 from launcher.job.names import Names
-from launcher.job.template import asked, overlay
+from launcher.job.template import asked, injected, overlay
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def own_template(job: Job, role: str, labels: Json) -> Json:
 
 def _pod(job: Job, role: str) -> Json:
     pull = {"imagePullSecrets": [{"name": job.registry}]} if job.registry else {}
-    first = {"initContainers": [_maker_of_root_files(job, role)]} if _needs_root_files(job, role) else {}
+    first = _first(job, role)
     return {
         # Not OnFailure: it counts the restarts of all pods together, and deletes their logs when it gives up.
         "restartPolicy": "Never",
@@ -66,8 +66,13 @@ def _pod(job: Job, role: str) -> Json:
         **asked.of_pod(job),
         "tolerations": [_briefly("not-ready"), _briefly("unreachable"), *asked.tolerations(job)],
         "securityContext": podspec.user(restricted=job.restricted),
-        "volumes": [*_volumes(job), *_own_volumes(job, role), *asked.secret_volumes(job)],
-        **first,
+        "volumes": [
+            *_volumes(job),
+            *_own_volumes(job, role),
+            *asked.secret_volumes(job),
+            *injected.launcher_volumes(job),
+        ],
+        **({"initContainers": first} if first else {}),
         "containers": [_container(job, role)],
     }
 
@@ -99,6 +104,15 @@ def _needs_root_files(job: Job, role: str) -> bool:
     return job.restricted and role != PSERVER
 
 
+def _first(job: Job, role: str) -> list[Json]:
+    """Return what runs before the pod's own container."""
+    if injected.is_injected(job):
+        return [
+            injected.launcher_bringer(job, _resources(job, role), ROOT_FILES if _needs_root_files(job, role) else ())
+        ]
+    return [_maker_of_root_files(job, role)] if _needs_root_files(job, role) else []
+
+
 def _maker_of_root_files(job: Job, role: str) -> Json:
     """Return what makes them: it asks for what the launcher after it asks for, so that no quota counts it again."""
     requests = _resources(job, role)["requests"]
@@ -113,13 +127,14 @@ def _maker_of_root_files(job: Job, role: str) -> Json:
 
 
 def _container(job: Job, role: str) -> Json:
-    command = [_literal(word) for word in entry.command(job, serves=role == PSERVER)]
-    variables = environment(job, role)
+    words, variables = entry.command(job, serves=role == PSERVER), environment(job, role)
+    if injected.is_injected(job):
+        words = injected.brought_command(words, variables)
     uid = "metadata.labels['batch.kubernetes.io/controller-uid']"
     return {
         "name": PSERVER if role == PSERVER else TRAINER,
         "image": job.runtime_image,
-        "command": command,
+        "command": [_literal(word) for word in words],
         **asked.env_from(job),
         "env": [
             *({"name": name, "value": _literal(value)} for name, value in variables.items()),
@@ -134,7 +149,12 @@ def _container(job: Job, role: str) -> Json:
         **_probes(),
         "resources": _resources(job, role),
         "securityContext": podspec.security(restricted=job.restricted),
-        "volumeMounts": [*_mounts(job), *_own_mounts(job, role), *asked.secret_mounts(job)],
+        "volumeMounts": [
+            *_mounts(job),
+            *_own_mounts(job, role),
+            *asked.secret_mounts(job),
+            *injected.launcher_mounts(job),
+        ],
     }
 
 

@@ -1,4 +1,4 @@
-"""Ten jobs that differ in all that a job can say, and twelve whose pods do: their YAML is in tests/unit/job/golden.
+"""Ten jobs that differ in all that a job can say, and fourteen whose pods do: their YAML is in tests/unit/job/golden.
 
 python -m tests.support.golden_jobs      writes the texts anew: look at the difference before you keep it
 """
@@ -12,6 +12,7 @@ from launcher.job import CephFSVolume, PaddleJob, Volume
 
 GOLDEN = Path(__file__).parents[1] / "unit" / "job" / "golden"
 IMAGE = "your-repo/paddle:mypaddle"
+INIT = "your-repo/paddle-launcher-init:0.1.0"
 CLAIM = Volume(mount_path="/home/jobpath", claim="mfs")
 EFS = {"driver": "efs.csi.aws.com", "volumeHandle": "fs-0123456789abcdef0"}
 
@@ -191,6 +192,28 @@ PODS = {
                 "tolerations": [{"key": "spot", "operator": "Exists"}],
             }
         },
+    ),
+    # Images without the launcher, which is brought into their pods: of one role, and of two with Paddle's v1.
+    "pod-any-image": _pod(
+        "pod-any-image",
+        runtime_image="pytorch/pytorch",
+        inject="always",
+        launcher_image=INIT,
+        gpu_nums=1,
+        trainer_package_path="package",
+        volumes=(CLAIM,),
+    ),
+    "pod-any-v1": _pod(
+        "pod-any-v1",
+        runtime_image="paddlepaddle/paddle:0.10.0",
+        launcher_image=INIT,
+        runtime="",
+        entry_point="",
+        topology="trainer_config.py",
+        cpu_nums=2,
+        pservers=1,
+        trainer_package_path="package",
+        volumes=(CLAIM,),
     ),
     # Both roles, two overlays: a part for each container, one for a volume, and one that takes a probe away.
     "pod-roles": _pod(

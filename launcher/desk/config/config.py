@@ -21,7 +21,7 @@ from launcher.desk.errors import Problem
 
 KNOWN = (
     "name", "username", "password", "endpoint", "context", "certificate-authority", "namespace", "volume", "public",
-    "image", "defaults",
+    "image", "launcher-image", "images", "defaults",
 )  # fmt: skip
 _KINDS = ("claim", "hostPath", "nfs", "csi")
 # Names in a path below /pfs; a user's name is usually a mail address.
@@ -103,6 +103,8 @@ def _datacenter(row: object, where: str, problems: list[str]) -> Datacenter:
         authority=_text(row, "certificate-authority", where, problems),
         namespace=_text(row, "namespace", where, problems),
         image=_text(row, "image", where, problems),
+        launcher_image=_text(row, "launcher-image", where, problems),
+        with_launcher=_with_launcher(row.get("images"), f"{where}: images", problems),
         volume=_storage(row.get("volume"), f"{where}: volume", problems),
         public=_storage(row.get("public"), f"{where}: public", problems),
         defaults=_defaults(row.get("defaults"), f"{where}: defaults", problems),
@@ -180,6 +182,19 @@ def _defaults(value: object, where: str, problems: list[str]) -> Mapping[str, An
     )
     problems.extend(f"{where}: {told}" for told in wrong)
     return found
+
+
+def _with_launcher(value: object, where: str, problems: list[str]) -> tuple[str, ...]:
+    """Return the images that are marked `launcher: true`."""
+    marks = {} if value is None else value
+    if not isinstance(marks, dict) or any(
+        each not in ({"launcher": True}, {"launcher": False}) for each in marks.values()
+    ):
+        problems.append(
+            f"{where}: expected images and what they have, such as {{your-repo/paddle:gpu: {{launcher: true}}}}"
+        )
+        return ()
+    return tuple(str(name) for name, each in marks.items() if each["launcher"])
 
 
 def _text(row: Mapping[object, object], key: str, where: str, problems: list[str]) -> str:

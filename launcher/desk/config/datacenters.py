@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from launcher.desk.errors import Mistyped, Problem
 from launcher.job import places
 from launcher.job.problem import JobError, Mistake
+from launcher.job.template.injected import AUTO, NEVER
 from launcher.job.volumes import Volume
 
 if TYPE_CHECKING:
@@ -43,9 +44,16 @@ class Datacenter:
     authority: str = ""
     namespace: str = ""
     image: str = ""
+    launcher_image: str = ""  # brings the launcher into pods of any other image
+    with_launcher: tuple[str, ...] = ()  # images beside `image` that have it themselves
     volume: Storage | None = None
     public: Storage | None = None
     defaults: Mapping[str, Any] = field(default_factory=dict)  # a job's parameters
+
+    @property
+    def agent_image(self) -> str:
+        """The image for the desk's own pods: one that has the launcher."""
+        return self.image or self.launcher_image
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +118,15 @@ def equipped(job: Job, datacenter: Datacenter) -> Job:
         volumes=(*job.volumes, *lent),
         restricted=job.restricted and restricted(datacenter),
     )
-    return with_defaults(found, datacenter)
+    return with_defaults(with_launcher(found, datacenter), datacenter)
+
+
+def with_launcher(job: _AnyJob, datacenter: Datacenter) -> _AnyJob:
+    """Return a job with the image that brings the launcher into its pods, where that is asked for or needed."""
+    has_it = job.runtime_image in (datacenter.image, *datacenter.with_launcher)
+    if job.launcher_image or job.inject == NEVER or (job.inject == AUTO and has_it):
+        return job
+    return replace(job, launcher_image=datacenter.launcher_image)
 
 
 def with_defaults(job: _AnyJob, datacenter: Datacenter) -> _AnyJob:

@@ -51,13 +51,13 @@ class Probe:
 
 def findings(desk: Desk) -> tuple[Finding, ...]:
     """Return what the pods saw; nothing of them is left, even after Ctrl-C."""
-    image = desk.datacenter.image
+    image = desk.datacenter.agent_image
     if not image:
         return (probe_findings.no_image(desk.datacenter.name or "the kubeconfig's context"),)
     token = secrets.token_hex(4)
     try:
         with _probe(desk, token, 1) as first:
-            alone = _alone(first, image)
+            alone = _alone(first, image, brings=not desk.datacenter.image)
             wrote = (_written(first),) if desk.datacenter.volume else ()
             return (*alone, *wrote, *_beside(desk, token, first, shared=any(each.good for each in wrote)))
     except Refused as refused:
@@ -71,7 +71,7 @@ def shards_seen(desk: Desk, name: str) -> Finding:
     gang = lookup.found(desk.api, name)
     output = saved_output.output(gang, desk.datacenter)
     job = output.path.rpartition("/")[0]
-    with visit(desk, output, image=str(gang.lead.spec.get("image") or "")) as there, there.once() as channel:
+    with visit(desk, output, image=saved_output.agent_image(gang)) as there, there.once() as channel:
         top = _directories(channel, job)
         by_rank = [int(each) for each in top if _is_rank(each) and DATA in _directories(channel, f"{job}/{each}")]
         below = _directories(channel, f"{job}/{DATA}") if DATA in top else set()
@@ -88,10 +88,11 @@ def _refused(refused: Refused) -> Finding:
     return checks.unknown("pods", f"inside a pod: {refused.message}")
 
 
-def _alone(first: Probe, image: str) -> tuple[Finding, ...]:
+def _alone(first: Probe, image: str, *, brings: bool) -> tuple[Finding, ...]:
     machine = first.ask("machine")
+    paddle, command = _told(machine, "paddle"), _told(machine, "command")
     return (
-        probe_findings.image(image, paddle=_told(machine, "paddle"), command=_told(machine, "command")),
+        probe_findings.brought(image) if brings else probe_findings.image(image, paddle=paddle, command=command),
         probe_findings.shm_seen(machine.number("shm")),
     )
 
@@ -149,7 +150,7 @@ def _probe(desk: Desk, token: str, count: int) -> Iterator[Probe]:
     """Create a pod with an agent in it, and remove it afterwards."""
     storage = desk.datacenter.volume
     made = probe_manifest(
-        f"{_called(token)}-{count}", desk.datacenter.image, storage, pair=token,
+        f"{_called(token)}-{count}", desk.datacenter.agent_image, storage, pair=token,
         restricted=datacenters.restricted(desk.datacenter), registries=registries(desk),
     )  # fmt: skip
     place = Remote(top=WHAT, path="", storage=storage or _NONE, read_only=False, inside=True)

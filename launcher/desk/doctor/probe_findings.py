@@ -17,7 +17,7 @@ _SHARED = "use a claim that all nodes can write to, on NFS, CephFS or EFS"
 
 def no_image(named: str) -> Finding:
     """Say why no pod was made."""
-    sentence = f"not checked from inside a pod: {named} has no `image:` in the configuration"
+    sentence = f"not checked from inside a pod: {named} has no `image:` and no `launcher-image:` in the configuration"
     return Finding(what="image", good=True, checked=False, sentence=sentence)
 
 
@@ -46,6 +46,11 @@ def image(image: str, *, paddle: str, command: str) -> Finding:
     if not paddle and not command:
         sentence += "; it contains no Paddle: set another -image for jobs that need it"
     return Finding(what="image", good=True, sentence=sentence)
+
+
+def brought(image: str) -> Finding:
+    """Say that the image is there which brings the launcher into the pods of all others."""
+    return Finding(what="image", good=True, sentence=f"{image} can be pulled and brings the launcher into any image")
 
 
 def shm_seen(size: int) -> Finding:

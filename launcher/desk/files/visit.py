@@ -72,11 +72,11 @@ class Visit:
 @contextmanager
 def visit(desk: Desk, place: Remote, *, image: str = "") -> Iterator[Visit]:
     """Have a pod with the volume behind a place, for as long as the body runs."""
-    image = image or desk.datacenter.image
+    image = image or desk.datacenter.agent_image
     if not image:
         raise Problem(
             f"datacenter {desk.datacenter.name!r} has no image: files are copied by a pod of the launcher's image, "
-            "so set `image:` in its configuration"
+            "so set `image:` or `launcher-image:` in its configuration"
         )
     manifest = pod.files_pod(
         f"paddlectl-files-{secrets.token_hex(4)}", image, place.storage, read_only=place.read_only,

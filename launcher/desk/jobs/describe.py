@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MOST_EVENTS = 30
 _LONGEST = 300  # characters of a sentence
-FIELDS = ("entry", "topology", "package", "image", "runtime", "processes", "datacenter", "job_path")
+FIELDS = ("entry", "topology", "package", "image", "launcher", "runtime", "processes", "datacenter", "job_path")
 
 
 def job_page(gang: JobGang, namespace: str) -> str:

@@ -5,7 +5,7 @@ No I/O here. A field that is missing or has the wrong type is read as absent.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from launcher.contract import (
@@ -18,15 +18,17 @@ from launcher.contract import (
     SPEC_ANNOTATION,
     TRAINER,
 )
+from launcher.desk.jobs.pod_trouble import image_trouble, memory_trouble
+from launcher.job.template.injected import BRINGER
 from launcher.kube import objects
 from launcher.kube.objects import Object, mapping, rows, text_at, whole_number
 
 # A container that waits for one of these gets no further by itself.
 _STUCK = {
-    "ErrImagePull": "its image cannot be pulled",
-    "ImagePullBackOff": "its image cannot be pulled",
-    "InvalidImageName": "its image has an invalid name",
-    "ErrImageNeverPull": "its image is not on the node",
+    "ErrImagePull": "{} image cannot be pulled",
+    "ImagePullBackOff": "{} image cannot be pulled",
+    "InvalidImageName": "{} image has an invalid name",
+    "ErrImageNeverPull": "{} image is not on the node",
     "CreateContainerConfigError": "its container cannot be made",
     "CreateContainerError": "its container cannot be made",
     "RunContainerError": "its container cannot be started",
@@ -111,6 +113,8 @@ class KubePod:
     code: int | None
     message: str  # its last words
     container: str
+    image: str  # of what holds it up, or of its container
+    trouble: str  # with that image; `why` tells it
     begun: bool  # its container has run, so that there is a log
     over: bool
 
@@ -176,6 +180,9 @@ def kube_pod(found: Object) -> KubePod:
     waiting = text_at(mapping(at, "state", "waiting"), "reason")
     ready = any(each.get("type") == "Ready" and each.get("status") == "True" for each in rows(status, "conditions"))
     code, index = ended.get("exitCode"), objects.completion_index(metadata)
+    images = {text_at(each, "name"): text_at(each, "image") for each in (*rows(spec, "initContainers"), *containers)}
+    image = images.get(text_at(at, "name")) or images.get(container, "")
+    trouble = image_trouble(text_at(ended, "message") or text_at(mapping(at, "state", "waiting"), "message"), image)
     return KubePod(
         name=text_at(metadata, "name"),
         role=PSERVER if PSERVERS_LABEL in labels else TRAINER,
@@ -188,12 +195,14 @@ def kube_pod(found: Object) -> KubePod:
         node=text_at(spec, "nodeName"),
         address=text_at(status, "podIP"),
         restarts=whole_number(own, "restartCount"),
-        why=_why(status, at, ended, _memory(labels, containers)),
-        stuck=waiting in _STUCK,
+        why=_why(status, at, ended, trouble or memory_trouble(ended, labels, containers)),
+        stuck=waiting in _STUCK or bool(trouble),
         code=code if isinstance(code, int) else None,
         message=text_at(ended, "message"),
         container=container,
-        begun=begun,
+        image=image,
+        trouble=trouble,
+        begun=begun and not trouble,
         over=text_at(status, "phase") in ("Succeeded", "Failed"),
     )
 
@@ -246,26 +255,22 @@ def _to_the_second(when: str) -> str:
     return f"{when[:19]}Z" if when else ""
 
 
-def _memory(labels: Object, containers: Sequence[Object]) -> str:
-    """Return what a pod that has used up its memory was allowed, and the flag that gives it more."""
-    limit = text_at(mapping(containers[0], "resources", "limits"), "memory") if containers else ""
-    flag = "-psmemory" if PSERVERS_LABEL in labels else "-memory"
-    return f"its memory limit is {limit}: submit with more {flag}" if limit else "it has no limit: the node ran out"
-
-
-def _why(status: Object, own: Object, ended: Object, memory: str) -> str:
+def _why(status: Object, own: Object, ended: Object, remedy: str) -> str:
     for condition in rows(status, "conditions"):
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
             return f"no node takes it: {text_at(condition, 'message')}"
     waiting = mapping(own, "state", "waiting")
     if reason := text_at(waiting, "reason"):
-        told = f"{_STUCK[reason]} ({reason})" if reason in _STUCK else reason
-        return ": ".join(filter(None, (told, text_at(waiting, "message"))))
+        whose = "the launcher's" if text_at(own, "name") == BRINGER else "its"
+        told = f"{_STUCK[reason].format(whose)} ({reason})" if reason in _STUCK else reason
+        told = ": ".join(filter(None, (told, text_at(waiting, "message"))))
+        return f"{told}; {remedy}" if remedy else told
     code = ended.get("exitCode")
     if code is not None:
         said = text_at(ended, "reason")
-        said = f"{said}; {memory}" if said == "OOMKilled" else said
-        return f"ended with {code}" + (f" ({said})" if said not in ("", "Error", "Completed") else "")
+        said = "" if said in ("Error", "Completed") else said
+        said = "; ".join(filter(None, (said, remedy)))
+        return f"ended with {code}" + (f" ({said})" if said else "")
     return ": ".join(filter(None, (text_at(status, "reason"), text_at(status, "message"))))
 
 

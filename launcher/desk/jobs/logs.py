@@ -84,7 +84,9 @@ def _one_by_one(desk: Desk, pods: tuple[KubePod, ...], wanted: Wanted) -> Iterat
 def _without(desk: Desk, name: str, wanted: Wanted, there: tuple[KubePod, ...]) -> Iterator[LogLine]:
     """Say why there is nothing to show, or return what the volume's log files have."""
     if there:
-        pod = there[0]
+        pod = next((each for each in there if each.stuck), there[0])
+        if pod.stuck:
+            raise Problem(_cannot_start(pod, name))
         raise Problem(f"{pod.name} has not started: {pod.why or pod.phase}; `paddlectl logs -f {name}` waits for it")
     every = lookup.gang_pods(desk.api, name)
     if every:
@@ -98,6 +100,10 @@ def _without(desk: Desk, name: str, wanted: Wanted, there: tuple[KubePod, ...]) 
     if wanted.since is not None:
         desk.terminal.warn("since is not used: the log files on the volume have no times, all lines are shown")
     return saved_output.saved_logs(desk, gang, wanted.has_file, wanted.tail)
+
+
+def _cannot_start(pod: KubePod, name: str) -> str:
+    return f"{pod.name} cannot start: {pod.why}; `paddlectl describe {name}` shows more"
 
 
 class _InVain(Exception):
@@ -189,13 +195,14 @@ class Following:
 
     def _waits(self, pods: list[KubePod]) -> bool:
         """Say for whom it waits, if it does, once per change; what will never begin is a problem."""
-        late = [pod for pod in pods if not pod.begun and not pod.over]
+        late = [pod for pod in pods if not pod.begun and (pod.stuck or not pod.over)]
         told = f"waiting for {late[0].name}: {late[0].why or late[0].phase}" if late else ""
         if told and told != self.waited:
             self.desk.terminal.note(told)
         self.waited = told
-        if late and late[0].stuck:
-            raise Problem(f"{late[0].name} cannot start: {late[0].why}; `paddlectl describe {self.name}` shows more")
+        for pod in late:
+            if pod.stuck:
+                raise Problem(_cannot_start(pod, self.name))
         return bool(late)
 
     def _read(self, pod: KubePod) -> None:

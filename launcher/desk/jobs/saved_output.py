@@ -19,6 +19,7 @@ from launcher.desk.jobs.lookup import JobGang
 from launcher.desk.session import Desk
 from launcher.job.places import SECOND
 from launcher.job.values import LogLine
+from launcher.kube.objects import text_at
 from launcher.text import split_lines, visible
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def report(desk: Desk, gang: JobGang, page: Path) -> None:
     from launcher.report.page import page as made
 
     place = output(gang, desk.datacenter)
-    with visit(desk, place, image=_image(gang)) as there:
+    with visit(desk, place, image=agent_image(gang)) as there:
         story, trouble = _story(there, place.path)
     if story is None:
         raise Problem(f"no event of job {gang.name} can be read, so there is no page")
@@ -116,7 +117,7 @@ def _logs(desk: Desk, gang: JobGang, wanted: Callable[[str, int], bool]) -> Iter
     from launcher.desk.files.visit import visit
 
     place = output(gang, desk.datacenter)
-    with visit(desk, place, image=_image(gang)) as there, there.once() as channel:
+    with visit(desk, place, image=agent_image(gang)) as there, there.once() as channel:
         (rows,) = rows_of_each(channel, [place.path])
         yield from _lines_of(channel, place.path, rows, wanted)
 
@@ -181,9 +182,10 @@ def _behind(spec: Mapping[str, Any], directory: str, datacenter: Datacenter) -> 
     return found[0]
 
 
-def _image(gang: JobGang) -> str:
-    image = gang.lead.spec.get("image")
-    return image if isinstance(image, str) else ""
+def agent_image(gang: JobGang) -> str:
+    """Return the image of a job that has the launcher: its own, or the one that brought it into its pods."""
+    spec = gang.lead.spec
+    return text_at(spec, "launcher") or text_at(spec, "image")
 
 
 def _numbered(rows: Sequence[FileRow], prefix: str) -> Sequence[tuple[int, FileRow]]:

@@ -51,7 +51,7 @@ def dry_run(job: Job, desk: Desk, *, replace: bool = False) -> str:
 
 def _equipped(job: Job, desk: Desk) -> Job:
     if not job.datacenter:
-        return job
+        return datacenters.with_launcher(job, desk.datacenter)
     if paths.is_remote(job.trainer_package_path):
         paths.package(job.trainer_package_path, desk.datacenter)
     return datacenters.equipped(job, desk.datacenter)

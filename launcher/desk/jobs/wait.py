@@ -66,7 +66,7 @@ def look(desk: Desk, gang: JobGang, until: str, hindered: Hindered) -> None:
     pods = _pods(desk, gang)
     for pod in pods:
         if pod.stuck:
-            raise Problem(f"{pod.name} cannot start: {pod.why}; ", *remedy(pod.why, gang))
+            raise Problem(f"{pod.name} cannot start: {pod.why}; ", *remedy(pod, gang))
     hindered.look(desk.api, gang, pods)
 
 
@@ -74,13 +74,20 @@ def _pods(desk: Desk, gang: JobGang) -> tuple[KubePod, ...]:
     return patiently(desk.terminal.note)(lookup.gang_pods, desk.api, gang.name)
 
 
-def remedy(why: str, gang: JobGang) -> tuple[str | Parameter, ...]:
+def remedy(pod: KubePod, gang: JobGang) -> tuple[str | Parameter, ...]:
     """Return what to do about a pod that cannot start."""
-    if "image" not in why:
-        return (hindrance.next_step(why, gang.name),)
+    again: tuple[str | Parameter, ...] = ("then submit again with ", Parameter("replace", value=True))
+    if pod.trouble:
+        return again
+    if "image" not in pod.why:
+        return (hindrance.next_step(pod.why, gang.name),)
+    brought = pod.image == gang.lead.spec.get("launcher")
+    by = (" (it is set by ", Parameter("launcher_image", given=False), ")") if brought else ()
     return (
-        f"is {gang.lead.image} its name? A private registry needs `paddlectl registry` and, when it is submitted, ",
+        f"is {pod.image} its name",
+        *by,
+        "? A private registry needs `paddlectl registry` and, when it is submitted, ",
         Parameter("registry", given=False),
-        "; then submit again with ",
-        Parameter("replace", value=True),
+        "; ",
+        *again,
     )

@@ -23,6 +23,7 @@ from launcher.desk.verbs.logs import show_logs
 from launcher.job import JobError, PaddleJob
 from launcher.job.checking import RUNTIMES
 from launcher.job.entry import WITHOUT_PSERVERS
+from launcher.job.template.injected import AUTO, INJECT
 
 EXAMPLES = """\
   paddlectl submit -jobname my-job -parallelism 3 -pservers 2 -cpu 1 -memory 1Gi -image repo/paddle:2.6.2 \\
@@ -80,6 +81,14 @@ def of_a_job(parser: ArgumentParser, but: Collection[str] = ()) -> None:
     )
     flag(parser, "passes", type=whole(1, 1_000_000), default=None, metavar="N", help="passes over the data")
     flag(parser, "image", default="", metavar="IMAGE", help="the runtime image (the datacenter's)")
+    flag(
+        parser,
+        "inject",
+        choices=INJECT,
+        default=AUTO,
+        help="bring the launcher into the pods, for an image without it: auto (where the datacenter has a "
+        "`launcher-image:`, and the image is not known to have the launcher), always, never",
+    )
     flag(parser, "registry", default="", metavar="NAME", help="the pull secret that `paddlectl registry` made")
     pod_flags.add(parser, but)
 
@@ -154,11 +163,13 @@ def job_described(given: Namespace, datacenter: Datacenter, namespace: str) -> t
             topology=given.topology,
             passes=given.passes,
             registry=given.registry,
+            inject=given.inject,
             together=given.together,
             datacenter=datacenter.name,
             restricted=datacenters.restricted(datacenter),
             **pod_flags.given_fields(given, overlay_in),
         )
+        job = datacenters.with_launcher(job, datacenter)
     return datacenters.with_defaults(job, datacenter), local
 
 

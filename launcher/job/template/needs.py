@@ -5,7 +5,7 @@ No I/O here.
 
 from __future__ import annotations
 
-from launcher.contract import STATUS_PORT
+from launcher.contract import BROUGHT, STATUS_PORT
 from launcher.job.problem import Mistake, Parameter
 from launcher.job.template.asked import is_ours
 from launcher.text import visible
@@ -77,9 +77,8 @@ def _of_mounts(name: str, before: Json, after: Json) -> Iterator[Mistake]:
     for mount in before.get("volumeMounts", ()):
         now = left.get(mount["mountPath"], {})
         if (mount["name"], mount.get("subPath")) != (now.get("name"), now.get("subPath")):
-            yield _told(
-                f" takes {mount['mountPath']} of the container {name} away: leave it, as the job's files are there"
-            )
+            there = "the launcher is" if mount["mountPath"] == BROUGHT else "the job's files are"
+            yield _told(f" takes {mount['mountPath']} of the container {name} away: leave it, as {there} there")
 
 
 def _of_variables(before: Json, after: Json, said_by: Mapping[str, str]) -> Iterator[Mistake]:

@@ -70,11 +70,11 @@ def served(plane: ControlPlane) -> bool:
         return False
 
 
-def test_the_api_server_takes_every_pod_of_the_twelve_under_the_restricted_standard(
+def test_the_api_server_takes_every_golden_pod_under_the_restricted_standard(
     plane: ControlPlane, me: User, high: str
 ) -> None:
     """Each object of each job, and a pod of each Job, as its controller would make it."""
-    assert len(PODS) == 12
+    assert len(PODS) == 14
     assert high == PODS["pod-account"].priority
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "trainer"}}
     plane.make(me.namespace, account)

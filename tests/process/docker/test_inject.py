@@ -29,6 +29,22 @@ def test_the_tree_copies_itself_for_every_user_and_the_copy_runs(tree: Path, tmp
     assert closed == []
 
 
+def test_it_makes_the_files_for_a_read_only_root_and_keeps_what_is_in_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = tmp_path / "tree" / "bin" / "python"
+    own.parent.mkdir(parents=True)
+    own.write_text("#!/bin/sh\n")
+    own.chmod(0o755)
+    (tmp_path / "to").mkdir()
+    files = [tmp_path / "trainer_id", tmp_path / "train.list"]
+    files[0].write_text("1\n")
+    assert main([str(tmp_path / "to"), *map(str, files)], source=tmp_path / "tree") == 0
+    assert [each.read_text() for each in files] == ["1\n", ""]
+    assert main([str(tmp_path / "to"), f"{tmp_path}/nowhere/file"], source=tmp_path / "tree") == 74
+    assert f"launcher.inject: {tmp_path}/nowhere/file: No such file" in capsys.readouterr().err
+
+
 def test_what_was_copied_is_started_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A tree for another processor, or one whose files are damaged, ends here."""
     own = tmp_path / "tree" / "bin" / "python"

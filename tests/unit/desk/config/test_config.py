@@ -211,3 +211,40 @@ def test_no_damage_shows_the_secret_or_a_traceback(junk: str, at: int, less: int
 def test_no_bytes_end_in_a_traceback(data: bytes) -> None:
     with suppress(Problem):
         parsed_config(data.decode(errors="surrogateescape"), "config")
+
+
+ANY = """
+datacenters:
+- name: a
+  context: c
+  image: r/own:1
+  launcher-image: r/init:1
+  images: {"r/gpu:1": {launcher: true}, r/x: {launcher: false}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("image", "inject", "brought"),
+    [
+        ("", "auto", ""), ("r/own:1", "auto", ""), ("r/gpu:1", "auto", ""), ("r/x", "auto", "r/init:1"),
+        ("pytorch/pytorch", "auto", "r/init:1"), ("pytorch/pytorch", "never", ""), ("r/own:1", "always", "r/init:1"),
+    ],
+)  # fmt: skip
+def test_the_launcher_is_brought_into_images_that_are_not_known_to_have_it(
+    image: str, inject: str, brought: str
+) -> None:
+    (there,) = parsed_config(ANY, "config").datacenters
+    assert equipped(a_job(runtime_image=image, inject=inject), there).launcher_image == brought
+    named = a_job(runtime_image="any", inject=inject, launcher_image="mine")
+    assert equipped(named, there).launcher_image == "mine"
+
+
+def test_the_desks_own_pods_have_an_image_with_the_launcher() -> None:
+    assert Datacenter(image="a", launcher_image="b").agent_image == "a"
+    assert Datacenter(launcher_image="b").agent_image == "b"
+
+
+@pytest.mark.parametrize("images", ["[r/gpu]", "{r/gpu: true}", "{r/gpu: {launcher: maybe}}"])
+def test_images_are_marked_in_one_way(images: str) -> None:
+    with pytest.raises(Problem, match="datacenter 'a': images: expected images and what they have, such as"):
+        parsed_config(f"datacenters: [{{name: a, context: c, images: {images}}}]", "config")

@@ -27,6 +27,7 @@ def together(*, nodes: tuple[str, str] = NODES, seen: bool = True, excluded: boo
             "2.6.2 for `python`; `paddle train` is /p/pa",
         ),
         (probe_findings.image("i", paddle="", command=""), True, "it contains no Paddle"),
+        (probe_findings.brought("init"), True, "init can be pulled and brings the launcher into any image"),
         (probe_findings.shm_seen(512 * MIB), True, "512 MiB"),
         (probe_findings.shm_seen(64 * MIB), False, "gets 64 MiB"),
         (probe_findings.write_finding("", ""), True, "write, create exclusively and rename files"),

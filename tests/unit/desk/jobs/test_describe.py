@@ -509,3 +509,72 @@ def test_what_cannot_be_a_name_is_no_selector(name: str) -> None:
 def test_a_page_without_pods_or_events_says_so() -> None:
     assert describe.pods_page(()) == "\nno pods\n"
     assert describe.events(()) == "\nno events (a cluster usually keeps them for an hour)\n"
+
+
+ABSENT = 'failed to start container: runc create failed: exec: "start_paddle": executable file not found in $PATH'
+OTHER_CPU = "exec /opt/launcher/bin/python: exec format error\n"
+
+
+@pytest.mark.parametrize(
+    ("state", "why"),
+    [
+        (
+            {"terminated": {"exitCode": 128, "reason": "StartError", "message": ABSENT}},
+            "ended with 128 (StartError; any has no launcher: -inject always brings it into the pods, or use an ",
+        ),
+        (
+            {"terminated": {"exitCode": 127, "reason": "ContainerCannotRun", "message": ABSENT}},
+            "ended with 127 (ContainerCannotRun; any has no launcher: -inject always",
+        ),
+        (
+            {"waiting": {"reason": "CreateContainerError", "message": "`/root/start.sh`: No such file or directory"}},
+            "its container cannot be made (CreateContainerError): `/root/start.sh`: No such file or directory; any ",
+        ),
+        (
+            {"waiting": {"reason": "CrashLoopBackOff"}, "last": {"message": ABSENT, "exitCode": 128}},
+            "CrashLoopBackOff; any has no launcher",
+        ),
+        (
+            {"terminated": {"exitCode": 255, "reason": "Error", "message": OTHER_CPU}},
+            "ended with 255 (any is for another CPU than the node's: build it for that one, or choose its nodes by ",
+        ),
+    ],
+)
+def test_a_pod_whose_image_is_the_reason_says_what_to_do(state: Json, why: str) -> None:
+    pod = a_pod({key: value for key, value in state.items() if key != "last"})
+    pod["spec"]["containers"][0]["image"] = "any"
+    if "last" in state:
+        pod["status"]["containerStatuses"][0]["lastState"] = {"terminated": state["last"]}
+    found = job_state.kube_pod(pod)
+    assert found.why.startswith(why)
+    assert (found.stuck, found.image, found.begun) == (True, "any", False)
+
+
+def test_a_program_that_ends_so_is_no_trouble_with_the_image() -> None:
+    said = {"exitCode": 71, "reason": "Error", "message": "cannot start 'x': Exec format error; is it in the image"}
+    found = job_state.kube_pod(a_pod({"terminated": said}))
+    assert (found.why, found.stuck, found.begun) == ("ended with 71", False, True)
+
+
+@pytest.mark.parametrize(
+    ("first", "why"),
+    [
+        (
+            {"waiting": {"reason": "ErrImagePull", "message": "not found"}},
+            "the launcher's image cannot be pulled (ErrImagePull): not found",
+        ),
+        ({"terminated": {"exitCode": 71, "reason": "Error", "message": "noexec"}}, "ended with 71"),
+        (
+            {"terminated": {"exitCode": 255, "reason": "Error", "message": OTHER_CPU}},
+            "ended with 255 (init is for another CPU than the node's",
+        ),
+    ],
+)
+def test_what_brings_the_launcher_is_told_apart_from_the_pods_own_image(first: Json, why: str) -> None:
+    pod = a_pod({"waiting": {"reason": "PodInitializing"}}, phase="Pending")
+    pod["spec"]["initContainers"] = [{"name": "launcher", "image": "init"}]
+    pod["status"]["initContainerStatuses"] = [{"name": "launcher", "state": first}]
+    found = job_state.kube_pod(pod)
+    assert found.why.startswith(why)
+    assert found.image == "init"
+    assert found.message == first.get("terminated", {}).get("message", "")

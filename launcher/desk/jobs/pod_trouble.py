@@ -1,0 +1,37 @@
+"""What to do about a container that its node could not start, or ended: by the node's own words.
+
+No I/O here. The words are those of the container runtimes runc, crun and gVisor, by containerd, CRI-O or Docker.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from launcher.contract import PSERVERS_LABEL
+from launcher.kube.objects import Object, mapping, text_at
+
+# What the pods start in an image that has the launcher; `permission denied` where only root may look into /root.
+_ABSENT = re.compile(
+    r"[`\"](?:start_paddle|/root/start\.sh)[`\"].*(?:not found|no such file|permission denied)", re.I | re.S
+)
+_OTHER_CPU = "exec format error"
+
+
+def image_trouble(said: str, image: str) -> str:
+    """Return what is wrong with an image by what its node said of a start, nothing where that does not tell."""
+    if _OTHER_CPU in said:
+        choose = "choose its nodes by -selector, such as kubernetes.io/arch=amd64"
+        return f"{image} is for another CPU than the node's: build it for that one, or {choose}"
+    if _ABSENT.search(said):
+        return f"{image} has no launcher: -inject always brings it into the pods, or use an image that has it"
+    return ""
+
+
+def memory_trouble(ended: Object, labels: Object, containers: Sequence[Object]) -> str:
+    """Return what a pod that has used up its memory was allowed, and the flag that gives it more."""
+    if text_at(ended, "reason") != "OOMKilled":
+        return ""
+    limit = text_at(mapping(containers[0], "resources", "limits"), "memory") if containers else ""
+    flag = "-psmemory" if PSERVERS_LABEL in labels else "-memory"
+    return f"its memory limit is {limit}: submit with more {flag}" if limit else "it has no limit: the node ran out"
