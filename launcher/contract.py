@@ -44,6 +44,7 @@ PSERVER_PORT = 7164  # the first of a pserver's, as in every start_paddle before
 
 # Where the launcher is: in its images, and in a pod of any other image into which it was brought.
 HOME, BROUGHT = "/opt/launcher", "/launcher"
+PACKAGE_MOUNT = "/package"  # where a package is that goes with its job
 IDENTITY_FILES = ("trainer_id", "trainer_count")  # in a pod's /
 LIST_FILES = ("train.list", "test.list")  # there too: which files are this trainer's
 USER = 10001  # any number but 0 does: the image needs no such user

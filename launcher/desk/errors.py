@@ -22,6 +22,7 @@ PARAMETER_FLAGS = {
     "keep": "-keep",
     "labels": "-label",
     "launcher_image": "`launcher-image:` in the datacenter's configuration, or LAUNCHER_INIT_IMAGE",
+    "local_package": "the package",
     "memory": "-memory",
     "namespace": "-namespace",
     "passes": "-passes",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from launcher.contract import MOST_PROCESSES, NODE, PASSES, PSERVER, STATUS_PORT, TRAINER, is_plain
+from launcher.contract import MOST_PROCESSES, NODE, PACKAGE_MOUNT, PASSES, PSERVER, STATUS_PORT, TRAINER, is_plain
 from launcher.job import entry, names, places, pods, quantities
 from launcher.job.problem import Mistake, Parameter
 from launcher.job.template import asked, injected, needs, overlay
@@ -144,6 +144,7 @@ def _program(job: Job) -> Iterator[str | Mistake]:
     package = job.trainer_package_path
     if package and not (is_below(_text(package).lstrip("/")) and _text(package).strip("/.")):
         yield _wrong(job, "trainer_package_path", "expected a directory of the image or of a volume, without `..`")
+    yield from _local_package(job)
     if job.topology and not is_below(job.topology):
         yield _wrong(job, "topology", "expected the config file's path in the package, as trainer_config.py")
     try:
@@ -166,6 +167,15 @@ def _program(job: Job) -> Iterator[str | Mistake]:
         yield Mistake(topology, " is for Paddle's v1, ", entry_point, " is not: set one")
 
 
+def _local_package(job: Job) -> Iterator[str | Mistake]:
+    package = Parameter("local_package", job.local_package)
+    if job.local_package and not _text(job.local_package):
+        yield Mistake(package, ": expected a directory of this machine, such as ./my-package")
+    elif job.local_package and job.trainer_package_path:
+        other = Parameter("trainer_package_path", job.trainer_package_path)
+        yield Mistake(package, " and ", other, " are two packages: set one")
+
+
 def _each_volume(job: Job) -> Iterator[str | Mistake]:
     ceph: object = job.cephfs_volume
     if isinstance(ceph, CephFSVolume):
@@ -183,6 +193,8 @@ def _each_volume(job: Job) -> Iterator[str | Mistake]:
 def _volumes(job: Job) -> Iterator[str | Mistake]:
     found = places.mounts(job)
     paths = [each.path.rstrip("/") for each in found]
+    if job.local_package and PACKAGE_MOUNT in paths:
+        yield f"mount_path={PACKAGE_MOUNT!r}: the package is there; expected another, such as /home/jobpath"
     if twice := [path for path in paths if paths.count(path) > 1]:
         yield f"two volumes have mount_path={twice[0]!r}: expected a different one for each"
     handles = [(each.csi["driver"], each.csi.get("volumeHandle")) for each in places.sources(job) if each.csi]

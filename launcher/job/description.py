@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 MAY_BE_NONE = (
     *("entry_point", "trainer_package_path", "namespace", "topology", "registry", "datacenter", "job_path"),
     *("runtime", "queue", "shm", "gpu_resource", "service_account", "priority", "launcher_image"),
+    "local_package",
 )
 TUPLES = ("volumes", "env_from", "tolerations", "pod")
 MAPPINGS = ("env", "labels", "annotations", "selector", "secret_files")
@@ -74,6 +75,7 @@ class Job:
     pod: Mapping[str, Any] | Sequence[Mapping[str, Any]] = field(default=(), hash=False)
     inject: str = injected.AUTO
     launcher_image: str = ""
+    local_package: str = ""
     # The seeds' example has these names, its table the other ones.
     cpu_num: InitVar[float | str | None] = None
     use_gpu: InitVar[bool | None] = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import shlex
 
-from launcher.contract import PASSES, PSERVER
+from launcher.contract import PACKAGE_MOUNT, PASSES, PSERVER
 from launcher.job import places, quantities
 from launcher.job.names import Names
 
@@ -61,7 +61,7 @@ def _flags(job: Job) -> tuple[str, ...]:
 
 def environment(job: Job, role: str) -> dict[str, str]:
     """Return the variables of a role's pods, the user's last: they may set whatever no parameter does."""
-    package = job.trainer_package_path
+    package = PACKAGE_MOUNT if job.local_package else job.trainer_package_path
     said = {
         "JOB_NAME": job.job_name,
         "JOB_PATH": places.job_path(job),

@@ -77,7 +77,7 @@ def _spec(job: Job) -> str:
     said = {
         "entry": job.entry_point,
         "topology": job.topology,
-        "package": job.trainer_package_path,
+        "package": job.trainer_package_path or job.local_package,
         "image": job.runtime_image,
         "launcher": job.launcher_image if injected.is_injected(job) else "",
         "pservers": job.pservers,

@@ -88,6 +88,16 @@ class JobByName:
 class PaddleJob(Job, JobByName):
     """A job; a JobError lists all its mistakes when it is made."""
 
+    def manifests(self) -> tuple[dict[str, Any], ...]:
+        """Return the objects to create; a package of this machine is read for them."""
+        found = super().manifests()
+        if not self.local_package:
+            return found
+        from launcher.job.package.carried import carrying
+        from launcher.job.package.reading import package_files
+
+        return carrying(self, found, package_files(self.local_package))
+
     def submit(self, replace: bool = False) -> JobStatus:
         """Create it, with `replace` in the place of one of its name, and return how it is."""
         found: JobStatus = self._act("submit", replace=replace)

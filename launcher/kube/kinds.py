@@ -15,6 +15,7 @@ NAMES_ALONE = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 KUEUE = "/apis/kueue.x-k8s.io"  # what versions of it there are
 
 PLACES = {
+    "ConfigMap": ("/api/v1", "configmaps"),
     "Event": ("/api/v1", "events"),
     "Job": ("/apis/batch/v1", "jobs"),
     "NetworkPolicy": ("/apis/networking.k8s.io/v1", "networkpolicies"),

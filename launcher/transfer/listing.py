@@ -45,8 +45,18 @@ class Listing:
     single: bool  # one file that was named, and may be called otherwise where it arrives
 
 
-def tree_listed(tree: Tree, base: str, first: str, workers: Workers) -> Listing:
-    """Return what is at `first` and below it, by paths below `base`; without `first`, all that is below `base`."""
+def nothing_stays(path: str, directory: bool) -> bool:  # noqa: ARG001  # what `stays` is asked
+    """Copy everything."""
+    return False
+
+
+def tree_listed(
+    tree: Tree, base: str, first: str, workers: Workers, stays: Callable[[str, bool], bool] = nothing_stays
+) -> Listing:
+    """Return what is at `first` and below it, by paths below `base`; without `first`, all that is below `base`.
+
+    Of what `stays`, by its path and whether it is a directory, nothing is copied.
+    """
     if tree.status(joined(base, first)) is None:
         raise TransferError(f"{shown(joined(base, first))} is not there")
     entries: list[TreeEntry] = []
@@ -60,7 +70,7 @@ def tree_listed(tree: Tree, base: str, first: str, workers: Workers) -> Listing:
                 f"{shown(joined(base, first))} has more than {MOST_ENTRIES:,} files: copy its directories one by one"
             )
         found = list(workers.each(_looks(tree, base, paths)))
-        here = [each for each in found if isinstance(each, TreeEntry)]
+        here = [each for each in found if isinstance(each, TreeEntry) and not stays(each.path, each.is_directory)]
         entries += here
         skipped += [each for each in found if isinstance(each, str)]
         lost += [str(each) for each in found if isinstance(each, TransferError)]

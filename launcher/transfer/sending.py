@@ -14,7 +14,7 @@ from launcher.transfer.channel import Channel
 from launcher.transfer.chunks import DIGEST, PIECE, Standing, agreed, count_of
 from launcher.transfer.counting import Count, TellCount, no_tell
 from launcher.transfer.frames import Frame, frame_number
-from launcher.transfer.listing import TreeEntry, batches, tree_listed
+from launcher.transfer.listing import TreeEntry, batches, nothing_stays, tree_listed
 from launcher.transfer.names import divided, joined
 from launcher.transfer.problem import Broken, Garbled, OtherEndFailed, TransferError
 
@@ -23,10 +23,13 @@ TOLD = 20  # of what is skipped, by name
 Say = Callable[[Channel, Count, TellCount], None]
 
 
-def send(tree: Tree, base: str, first: str, channel: Channel, tell: TellCount = no_tell) -> Count:
+def send(
+    tree: Tree, base: str, first: str, channel: Channel, tell: TellCount = no_tell,
+    stays: Callable[[str, bool], bool] = nothing_stays,
+) -> Count:  # fmt: skip
     """Send what is at `first` below `base`, without it all that is there, and return how much that was."""
     with Workers() as workers:
-        listing = tree_listed(tree, base, first, workers)
+        listing = tree_listed(tree, base, first, workers, stays)
         files = [entry for entry in listing.entries if not entry.is_directory]
         skipped, lost = _told(listing.skipped), _told(listing.lost)
         count = Count(

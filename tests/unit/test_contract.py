@@ -35,6 +35,7 @@ ELSEWHERE = {
         "launcher.dataset.arguments",  # a choice on the command line
         "launcher.dataset.workspace",
         "launcher.desk.jobs.registries",  # a Secret's field
+        "launcher.job.package.carried",  # a ConfigMap's
     },
     "done": {
         "launcher.transfer",

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from launcher.kube import claims
+
 _Json = dict[str, Any]
 
 # What the verbs of the desk ask for, of each group's resources: what k8s/rbac/desk gives.
@@ -23,12 +25,12 @@ _NEEDED = {
     ("", "services"): ("get", "list", "create", "delete"),
     ("networking.k8s.io", "networkpolicies"): ("get", "list", "create", "delete"),
     ("", "persistentvolumeclaims"): ("get", "list", "create", "delete"),
+    ("", "configmaps"): ("get", "list", "create", "delete"),
     ("", "secrets"): ("get", "list", "create", "patch", "delete"),
     ("", "events"): ("get", "list"),
     ("", "resourcequotas"): ("get", "list"),
 }
 RIGHTS = tuple((group, resource, verb) for (group, resource), verbs in _NEEDED.items() for verb in verbs)
-_SHARED = ("ReadWriteMany", "RWX")
 _UNITS = {
     **{
         unit: Decimal(1000) ** power
@@ -82,18 +84,16 @@ def pods_finding(refusal: str, namespace: str) -> Finding:
 def claim(found: _Json) -> Finding:
     """Say whether a claim is bound, and whether every node can write to it."""
     name = found.get("metadata", {}).get("name", "")
-    phase, modes = found.get("status", {}).get("phase"), found.get("spec", {}).get("accessModes") or []
+    phase, whose = found.get("status", {}).get("phase"), claims.only_for(found)
     if phase != "Bound":
         remedy = f"`kubectl describe pvc {name}` shows why (some storage classes bind when the first pod starts)"
         return Finding(what="volume", good=False, sentence=f"the claim {name} is {phase}, not Bound", remedy=remedy)
-    if not any(mode in _SHARED for mode in modes):
-        remedy = "use a claim with accessModes [ReadWriteMany]: NFS, CephFS and EFS support it, block devices do not"
-        return Finding(
-            what="volume",
-            good=False,
-            sentence=f"the claim {name} is {', '.join(modes)}: only one node can write to it",
-            remedy=remedy,
+    if whose:
+        sentence = (
+            f"the claim {name} is bound, for {whose} at a time ({', '.join(claims.modes(found))}): enough for "
+            "jobs of one pod; others need one with accessModes [ReadWriteMany], which NFS, CephFS and EFS support"
         )
+        return Finding(what="volume", good=True, sentence=sentence)
     return Finding(what="volume", good=True, sentence=f"the claim {name} is bound, and every node can write to it")
 
 

@@ -22,6 +22,7 @@ from launcher.desk.jobs import lookup, saved_output
 from launcher.desk.jobs.submit import gone, owned
 from launcher.desk.session import Desk
 from launcher.job import podspec
+from launcher.kube import claims
 from launcher.text import visible
 from launcher.transfer.channel import Channel
 from launcher.transfer.frames import Frame, frame_number
@@ -59,7 +60,8 @@ def findings(desk: Desk) -> tuple[Finding, ...]:
         with _probe(desk, token, 1) as first:
             alone = _alone(first, image, brings=not desk.datacenter.image)
             wrote = (_written(first),) if desk.datacenter.volume else ()
-            return (*alone, *wrote, *_beside(desk, token, first, shared=any(each.good for each in wrote)))
+            shared = any(each.good for each in wrote) and not _for_one_alone(desk)
+            return (*alone, *wrote, *_beside(desk, token, first, shared=shared))
     except Refused as refused:
         return (_refused(refused),)
     except Problem as problem:
@@ -105,13 +107,22 @@ def _written(first: Probe) -> Finding:
 def _beside(desk: Desk, token: str, first: Probe, *, shared: bool) -> tuple[Finding, ...]:
     """Return what a second pod sees of the first one."""
     try:
-        with _name(desk, token, first), _probe(desk, token, 2) as second:
+        with _name(desk, token, first), _probe(desk, token, 2, shared=shared) as second:
             seen = (_together(first, second),) if shared else ()
             return (*seen, _named(desk, second, token))
     except Refused as refused:
         return (_refused(refused),)
     except Problem as problem:
         return (probe_findings.no_second(str(problem)),)
+
+
+def _for_one_alone(desk: Desk) -> bool:
+    """Return whether a second pod could wait for the volume without end."""
+    claim = desk.datacenter.volume.claim if desk.datacenter.volume else ""
+    try:
+        return bool(claim and claims.only_for(desk.api.get("PersistentVolumeClaim", claim)))
+    except Refused:  # no right to look
+        return False
 
 
 def _together(first: Probe, second: Probe) -> Finding:
@@ -146,9 +157,9 @@ def _await_address(desk: Desk, probe: Probe) -> None:
 
 
 @contextmanager
-def _probe(desk: Desk, token: str, count: int) -> Iterator[Probe]:
-    """Create a pod with an agent in it, and remove it afterwards."""
-    storage = desk.datacenter.volume
+def _probe(desk: Desk, token: str, count: int, *, shared: bool = True) -> Iterator[Probe]:
+    """Create a pod with an agent in it, which has the volume if it can be shared, and remove it afterwards."""
+    storage = desk.datacenter.volume if shared else None
     made = probe_manifest(
         f"{_called(token)}-{count}", desk.datacenter.agent_image, storage, pair=token,
         restricted=datacenters.restricted(desk.datacenter), registries=registries(desk),

@@ -16,6 +16,7 @@ from launcher.safefs.dirs import Tree
 from launcher.text import shown
 from launcher.transfer.channel import Channel
 from launcher.transfer.counting import Count
+from launcher.transfer.listing import nothing_stays
 from launcher.transfer.problem import Broken, TransferError
 from launcher.transfer.receiving import receive
 from launcher.transfer.sending import send
@@ -25,8 +26,11 @@ _TOLD = 20  # names of files that were skipped or lost
 HEARD = 5.0  # seconds, in which the agent of a connection that was lost hears of it, too
 
 
-def upload(desk: Desk, top: Path, source: tuple[str, str], target: Remote) -> None:
-    """Copy a file or directory of this machine, or a directory's content, to the volume."""
+def upload(
+    desk: Desk, top: Path, source: tuple[str, str], target: Remote,
+    stays: Callable[[str, bool], bool] = nothing_stays,
+) -> None:  # fmt: skip
+    """Copy a file or directory of this machine, or a directory's content but for what stays, to the volume."""
     base, first = source
     with _tree(top) as tree:
         _need(tree, base, first)
@@ -36,7 +40,7 @@ def upload(desk: Desk, top: Path, source: tuple[str, str], target: Remote) -> No
             tree.forget()
             progress.begin()
             channel.put("receive", target=target.path, inside=target.inside or not target.path)
-            return send(tree, base, first, channel, progress)
+            return send(tree, base, first, channel, progress, stays)
 
         with visit(desk, target) as made:
             count = _through(made, say, progress)

@@ -15,7 +15,7 @@ from launcher.desk.jobs.watch import changes
 from launcher.desk.session import Desk
 from launcher.job.description import Job
 from launcher.job.problem import Parameter
-from launcher.kube import kinds
+from launcher.kube import claims, kinds
 
 if TYPE_CHECKING:
     from launcher.desk.jobs.api_calls import Api
@@ -25,6 +25,9 @@ _Json = dict[str, Any]
 REPLACE = Parameter("replace", value=True)
 # Words of a refusal for something that is not there, and the parameter that names it.
 CHOSEN = {"no PriorityClass with name": "priority", "error looking up service account": "service_account"}
+CLAIM_REMEDY = (
+    "use a claim that is ReadWriteMany, or a job of one pod (-parallelism 1, and a -runtime without pservers)"
+)
 GONE_WITHIN = 180.0  # seconds; a pod has a grace of 60
 
 
@@ -73,7 +76,8 @@ def checked_manifests(job: Job, desk: Desk, *, replace: bool) -> tuple[_Json, ..
     manifests = placed(job, api.namespace).manifests()
     for each in manifests:  # first: an overlay may have brought anything
         _dry(api, each, replace=replace)
-    _needed(api, manifests)
+    for told in _needed(api, manifests):
+        desk.terminal.warn(told)
     _queue_there(api, job.queue)
     for each in manifests:
         if each["kind"] == "Job":
@@ -160,8 +164,8 @@ def remove(api: Api, name: str) -> bool:
     gang = lookup.looked_up(api, name)
     for each in gang.jobs if gang else ():
         gone(api, "Job", each.name)
-    for kind in ("Service", "NetworkPolicy", "PersistentVolumeClaim"):
-        for left in list(api.listed(kind, selector)):
+    for kind in ("Service", "NetworkPolicy", "PersistentVolumeClaim", "ConfigMap"):
+        for left in _listed(api, kind, selector):
             gone(api, kind, left["metadata"]["name"])
     for volume in volumes:
         gone(api, "PersistentVolume", volume)
@@ -170,14 +174,19 @@ def remove(api: Api, name: str) -> bool:
 
 def made_for(api: Api, name: str) -> tuple[str, ...]:
     """Return the PersistentVolumes that were made for a job: no Job can own them, and they may outlive it."""
+    found = _listed(api, "PersistentVolume", kinds.of_job(name))
+    ours = (each for each in found if each["spec"].get("claimRef", {}).get("namespace") == api.namespace)
+    return tuple(str(each["metadata"]["name"]) for each in ours)
+
+
+def _listed(api: Api, kind: str, selector: str) -> tuple[_Json, ...]:
+    """Return a job's objects of a kind; a user without the right to list them has made none."""
     try:
-        found = tuple(api.listed("PersistentVolume", kinds.of_job(name)))
+        return tuple(api.listed(kind, selector))
     except Refused as refused:
         if refused.status != 403:
             raise
-        return ()  # a user without the right to list them has made none
-    ours = (each for each in found if each["spec"].get("claimRef", {}).get("namespace") == api.namespace)
-    return tuple(str(each["metadata"]["name"]) for each in ours)
+        return ()
 
 
 def gone(api: Api, kind: str, name: str) -> None:
@@ -191,8 +200,8 @@ def gone(api: Api, kind: str, name: str) -> None:
             raise
 
 
-def _needed(api: Api, manifests: tuple[_Json, ...]) -> None:
-    """Refuse a job whose Secret or claim does not exist: its pods would wait without end."""
+def _needed(api: Api, manifests: tuple[_Json, ...]) -> tuple[str, ...]:
+    """Refuse a job whose Secret or claim does not exist: its pods would wait without end; return doubts on claims."""
     made = {each["metadata"]["name"] for each in manifests}
     pods = [each["spec"]["template"]["spec"] for each in manifests if each["kind"] == "Job"]
     volumes = [each for pod in pods for each in pod.get("volumes", ())]
@@ -201,13 +210,24 @@ def _needed(api: Api, manifests: tuple[_Json, ...]) -> None:
     secrets = [each["secret"] for each in volumes if "secret" in each]
     secrets += [each["secretRef"] for each in sources if "secretRef" in each]
     names = [each.get("secretName") or each.get("name") for each in secrets if not each.get("optional")]
-    claims = [each["persistentVolumeClaim"]["claimName"] for each in volumes if "persistentVolumeClaim" in each]
+    claimed = [each["persistentVolumeClaim"]["claimName"] for each in volumes if "persistentVolumeClaim" in each]
     for name in dict.fromkeys(pulls):  # the pods of both roles have the same
         _there(api, "Secret", name, "`paddlectl get registry` lists them, `paddlectl registry` makes one")
     for name in dict.fromkeys(names):
         _there(api, "Secret", name, f"`kubectl create secret generic {name} --from-literal=KEY=VALUE` makes one")
-    for name in dict.fromkeys(set(claims) - made):
-        _there(api, "PersistentVolumeClaim", name, "it is the volume behind /pfs: ask the namespace's administrator")
+    remedy = "it is the volume behind /pfs: ask the namespace's administrator"
+    found = [_there(api, "PersistentVolumeClaim", name, remedy) for name in dict.fromkeys(set(claimed) - made)]
+    number = sum(each["spec"]["parallelism"] for each in manifests if each["kind"] == "Job")
+    return tuple(each for claim in found for each in claim_doubts(claim, number))
+
+
+def claim_doubts(claim: _Json, pods: int) -> tuple[str, ...]:
+    """Return what is to be known of a claim that not all pods of a job can have, where they are on several nodes."""
+    whose = claims.only_for(claim)
+    if not whose or pods == 1:
+        return ()
+    told = f"the claim {claim['metadata']['name']} is {', '.join(claims.modes(claim))}, for {whose} at a time"
+    return (f"{told}: those of the job's {pods} pods that it is not for wait without end; {CLAIM_REMEDY}",)
 
 
 def _queue_there(api: Api, queue: str) -> None:
@@ -219,14 +239,16 @@ def _queue_there(api: Api, queue: str) -> None:
         raise Problem(told, Parameter("queue", given=False))
 
 
-def _there(api: Api, kind: str, name: str, remedy: str) -> None:
+def _there(api: Api, kind: str, name: str, remedy: str) -> _Json:
+    """Return an object that has to be there, nothing of it without the right to look."""
     try:
-        api.get(kind, name)
+        return api.get(kind, name)
     except Refused as refused:
         if refused.status == 404:
             raise Problem(f"there is no {kind} {name} in the namespace {api.namespace}: {remedy}") from None
-        if refused.status != 403:  # without the right to look, the pods' events will show it
+        if refused.status != 403:  # the pods' events will show it
             raise
+        return {}
 
 
 def _dry(api: Api, manifest: _Json, *, replace: bool) -> None:

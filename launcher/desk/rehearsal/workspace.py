@@ -17,6 +17,7 @@ from launcher.contract import Code
 from launcher.desk.errors import Problem
 from launcher.desk.rehearsal.example import MAKER, Example
 from launcher.desk.rehearsal.rehearsal import Rehearsal, RehearsalPod
+from launcher.job.package.reading import stays_here
 
 MARKER = ".paddle-launcher-demo"
 LAUNCHER = Path(__file__).parents[2]
@@ -135,9 +136,15 @@ def furnish(rehearsal: Rehearsal, pods: Sequence[RehearsalPod]) -> None:
 
 def _copy(package: Path, target: Path) -> None:
     """Copy a package as `submit` does, without what rehearsals have made in it."""
+    stays = stays_here(str(package))
 
     def made_here(at: str, names: list[str]) -> list[str]:
-        return [name for name in names if (Path(at, name) / MARKER).is_file()]
+        found = [Path(at, name) for name in names]
+        return [
+            each.name
+            for each in found
+            if (each / MARKER).is_file() or stays(str(each.relative_to(package)), each.is_dir())
+        ]
 
     try:
         shutil.copytree(package, target, symlinks=True, ignore=made_here)

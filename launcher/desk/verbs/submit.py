@@ -20,9 +20,10 @@ from launcher.desk.jobs.logs import logs
 from launcher.desk.jobs.wait import wait
 from launcher.desk.session import Desk
 from launcher.desk.verbs.logs import show_logs
-from launcher.job import JobError, PaddleJob
+from launcher.job import JobError, PaddleJob, places
 from launcher.job.checking import RUNTIMES
 from launcher.job.entry import WITHOUT_PSERVERS
+from launcher.job.package.reading import stays_here
 from launcher.job.template.injected import AUTO, INJECT
 
 EXAMPLES = """\
@@ -32,6 +33,11 @@ EXAMPLES = """\
   paddlectl submit -jobname my-job -topology trainer_config.py -passes 10 /pfs/datacenter1/home/me/demo
   paddlectl submit --dry-run -jobname my-job ...      print what would be sent; a cluster checks it, if one is known
   paddlectl submit --replace --follow -jobname my-job ..."""
+
+WITHOUT_A_VOLUME = (
+    "without a volume passes, the run's record and logs go with the pods, and after a failure the program begins "
+    "anew: `volume: {claim: NAME}` in the datacenter's configuration keeps them"
+)
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -108,8 +114,11 @@ def run(given: Namespace, desk: Desk) -> int:
         job, desk, replace=given.replace
     )  # first: a job that is refused leaves no package
     target = f"/pfs/{desk.datacenter.name}/home/{desk.datacenter.username}/jobs/{job.job_name}/package"
-    if told := package_told(job.trainer_package_path, local, target):
+    here = local or (Path(job.local_package) if job.local_package else None)
+    if told := package_told(job.trainer_package_path, here, target if local else ""):
         desk.terminal.note(told)
+    if not places.job_path(job):
+        desk.terminal.note(WITHOUT_A_VOLUME)
     if local:
         _upload(desk, local, target)
     done = submit.send_job(job, manifests, desk, replace=given.replace)
@@ -131,11 +140,11 @@ def _upload(desk: Desk, directory: Path, target: str) -> None:
     from launcher.desk.files import copy
 
     desk, (place,) = paths.located(desk, (target,))
-    copy.upload(desk, directory, ("", ""), paths.writable(place))
+    copy.upload(desk, directory, ("", ""), paths.writable(place), stays_here(str(directory)))
 
 
 def job_described(given: Namespace, datacenter: Datacenter, namespace: str) -> tuple[PaddleJob, Path | None]:
-    """Return the job that the flags describe, and the directory of this machine that is its package, if it is one."""
+    """Return the job that the flags describe, and the directory of this machine that is copied for it, if one is."""
     image = given.image or datacenter.image
     if not image:
         raise Problem(
@@ -143,6 +152,7 @@ def job_described(given: Namespace, datacenter: Datacenter, namespace: str) -> t
         )
     there = datacenters.datacenter_volumes(datacenter)
     package, local = _package(given.package, datacenter, there=bool(there))
+    copied = local if datacenter.volume else None
     with as_typed():
         job = PaddleJob(
             job_name=given.jobname,
@@ -159,6 +169,7 @@ def job_described(given: Namespace, datacenter: Datacenter, namespace: str) -> t
             psmemory=given.psmemory,
             volumes=there,
             trainer_package_path=package,
+            local_package="" if copied else str(local or ""),
             namespace=namespace or datacenter.namespace,
             topology=given.topology,
             passes=given.passes,
@@ -170,7 +181,7 @@ def job_described(given: Namespace, datacenter: Datacenter, namespace: str) -> t
             **pod_flags.given_fields(given, overlay_in),
         )
         job = datacenters.with_launcher(job, datacenter)
-    return datacenters.with_defaults(job, datacenter), local
+    return datacenters.with_defaults(job, datacenter), copied
 
 
 def overlay_in(path: str) -> Mapping[str, Any]:
@@ -219,11 +230,7 @@ def _package(given: str, datacenter: Datacenter, *, there: bool) -> tuple[str, P
         return "", None
     local = Path(given)
     if local.is_dir():
-        if not there:
-            raise Problem(
-                f"{given} is on this machine: set `volume:` in the datacenter's configuration to copy it to the pods"
-            )
-        return "package", local
+        return ("package" if datacenter.volume else ""), local
     if local.is_absolute():
         return given.rstrip("/"), None  # a directory of the image
     raise Problem(
@@ -234,7 +241,8 @@ def _package(given: str, datacenter: Datacenter, *, there: bool) -> tuple[str, P
 def package_told(package: str, local: Path | None, target: str) -> str:
     """Return which package was meant: a path that begins with / may be this machine's or the image's."""
     if local:
-        return f"the package is {local} on this machine: it is copied to {target}"
+        way = f"it is copied to {target}" if target else "it goes with the job"
+        return f"the package is {local} on this machine: {way}"
     if package and not paths.is_remote(package):
         return f"the package is {package} in the image: this machine has no such directory"
     return ""

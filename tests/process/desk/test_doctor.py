@@ -7,6 +7,7 @@ import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,6 +75,31 @@ def test_two_pods_tell_what_they_see(plane: ControlPlane, me: User, node: Node, 
     of_doctor = [each for each in node.specs if "affinity" in each]
     assert len(of_doctor) == 2
     assert all(each["volumes"][0]["persistentVolumeClaim"] == {"claimName": "mfs"} for each in of_doctor)
+    nothing_is_left(plane, me, volume)
+
+
+ONE: dict[str, Any] = {
+    "kind": "PersistentVolumeClaim",
+    "metadata": {"name": "one"},
+    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+}
+
+
+def test_a_claim_for_one_node_is_for_jobs_of_one_pod(plane: ControlPlane, me: User, node: Node, volume: Path) -> None:
+    """The doctor's second pod does not wait for it, and a job of several pods is told what comes."""
+    plane.make(me.namespace, ONE)
+    one = me.saying(volume={"claim": "one"})
+    several = me(*SUBMIT, *one, "--dry-run")
+    assert several.code == 0
+    assert "the claim one is ReadWriteOnce, for one node at a time: those of the job's 3 pods" in several.err
+    alone = me(*SUBMIT, *one, "--dry-run", "-parallelism", "1", "-runtime", "env")
+    assert (alone.code, "ReadWriteOnce" in alone.err) == (0, False), alone.err
+    with me.started("doctor", *one) as asking:
+        wait_until(lambda: len(node.specs) == 2, timeout=30, every=0.05)
+        asking.send_signal(signal.SIGINT)  # not to wait for a name that this ground cannot resolve
+        assert asking.wait(timeout=20) == 130
+    first, second = (each["volumes"][0] for each in node.specs)
+    assert (first["persistentVolumeClaim"], "emptyDir" in second) == ({"claimName": "one"}, True)
     nothing_is_left(plane, me, volume)
 
 

@@ -300,6 +300,19 @@ def test_submit_brings_a_package_of_this_machine(me: User, volume: Path, work: P
     assert (volume / "jobs" / "my-job" / "package" / "train.py").read_text() == "print('train')\n"
 
 
+@pytest.mark.usefixtures("node")
+def test_what_paddleignore_names_stays_on_this_machine(me: User, volume: Path, work: Path) -> None:
+    for name in ("train.py", "old.ckpt", "out/a", "lib/out/b", "lib/keep.ckpt"):
+        (work / "package" / name).parent.mkdir(parents=True, exist_ok=True)
+        (work / "package" / name).touch()
+    (work / "package" / ".paddleignore").write_text("/out/\n*.ckpt\n!keep.ckpt\n")
+    done = typed(me, *SUBMIT, "package")
+    assert done.code == 0, done.err
+    top = volume / "jobs" / "my-job" / "package"
+    brought = {str(path.relative_to(top)) for path in top.rglob("*") if path.is_file()}
+    assert brought == {".paddleignore", "train.py", "lib/out/b", "lib/keep.ckpt"}
+
+
 def test_logs_and_report_come_from_the_volume_when_the_pods_are_gone(
     plane: ControlPlane, me: User, volume: Path, work: Path
 ) -> None:

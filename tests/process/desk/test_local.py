@@ -42,6 +42,8 @@ def package(tmp_path: Path) -> Path:
     (made / "below").mkdir(parents=True)
     (made / "train.py").write_text(PROGRAM)
     (made / "below" / "here.txt").write_text("a file of the package\n")
+    (made / "below" / "old.ckpt").touch()
+    (made / ".paddleignore").write_text("*.ckpt\n/here.txt\n")
     return made
 
 
@@ -74,7 +76,11 @@ def test_in_the_packages_own_directory_the_last_run_is_no_part_of_the_next(lives
         said = local(lives, package, *entry(), ".")
         assert said.code == 0, said.out + said.err
     copied = package / "build" / "paddle-cluster-job" / "volume" / "paddle-cluster-job" / "package"
-    assert sorted(path.name for path in copied.rglob("*") if path.is_file()) == ["here.txt", "train.py"]
+    assert sorted(path.name for path in copied.rglob("*") if path.is_file()) == [
+        ".paddleignore",
+        "here.txt",
+        "train.py",
+    ]
 
 
 def test_a_program_that_fails_ends_it_with_its_code(lives: Lives, package: Path) -> None:

@@ -404,14 +404,16 @@ def test_what_is_wrong_with_a_kubeconfig_is_said_without_its_values(text: str, s
     ("modes", "phase", "sentence"),
     [
         (["ReadWriteMany"], "Bound", "is bound, and every node can write to it"),
-        (["ReadWriteOnce"], "Bound", "is ReadWriteOnce: only one node can write to it"),
+        (["ReadWriteOnce"], "Bound", "is bound, for one node at a time (ReadWriteOnce): enough for jobs of one pod"),
+        (["ReadWriteOncePod"], "Bound", "is bound, for one pod at a time (ReadWriteOncePod): enough for jobs of"),
+        ([], "Bound", "is bound, and every node can write to it"),
         (["ReadWriteMany"], "Pending", "is Pending, not Bound"),
     ],
 )
 def test_doctor_on_a_claim(modes: list[str], phase: str, sentence: str) -> None:
     found = checks.claim({"metadata": {"name": "mfs"}, "spec": {"accessModes": modes}, "status": {"phase": phase}})
     assert sentence in found.sentence
-    assert found.good == ("every node" in found.sentence)
+    assert found.good == (phase == "Bound")
     assert bool(found.remedy) != found.good
 
 
