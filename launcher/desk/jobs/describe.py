@@ -110,6 +110,11 @@ def own_sentence(log: Iterable[bytes]) -> str:
     return one_line(reason or text_at(last, "event").replace("_", " "), _LONGEST)
 
 
+def hindered(why: str) -> str:
+    """Return what keeps the whole job from beginning."""
+    return f"\n{visible(why)}\n" if why else ""
+
+
 def failures(found: Sequence[KubePod]) -> str:
     """Return the last words of pods that failed, each once: usually all of a gang have the same."""
     said: dict[str, list[str]] = {}

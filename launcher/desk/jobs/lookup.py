@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from launcher.desk.jobs.api_calls import Api
 
 
+_GOING_ON = "status.phase!=Succeeded,status.phase!=Failed"
 # What one of its Jobs has to be for a job to be called so, the first that applies; else it is Running.
 _FIRST = ("Failed", "Terminating", "Killed", "Suspended", "Queued", "Starting")
 _WORDS = {
@@ -104,6 +105,24 @@ def found(api: Api, name: str) -> JobGang:
 def gang_pods(api: Api, name: str, selector: str = "") -> tuple[KubePod, ...]:
     """Return a job's pods, in order; of them those with these labels."""
     return job_state.in_order(map(job_state.kube_pod, api.listed("Pod", kinds.of_job(name, selector))))
+
+
+def pods_by_gang(api: Api) -> Mapping[str, tuple[KubePod, ...]]:
+    """Return the pods of all jobs of the namespace that have not ended."""
+    found: dict[str, list[KubePod]] = {}
+    for each in api.listed("Pod", f"{kinds.OURS},{JOB_LABEL}", fields=_GOING_ON):
+        labels = mapping(each, "metadata", "labels")
+        found.setdefault(text_at(labels, JOB_LABEL), []).append(job_state.kube_pod(each))
+    return {name: tuple(pods) for name, pods in found.items()}
+
+
+def no_queue(api: Api, queue: str) -> str:
+    """Return that Kueue does not have a queue, nothing where it has, or nobody may look."""
+    there = api.queues() if queue else None
+    if there is None or queue in there:
+        return ""
+    others = f"it has {', '.join(sorted(there))}" if there else "it has none: ask its administrator for one"
+    return f"there is no LocalQueue {queue} in the namespace {api.namespace}, {others}"
 
 
 def gangs(api: Api) -> tuple[JobGang, ...]:

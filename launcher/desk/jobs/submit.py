@@ -78,7 +78,8 @@ def checked_manifests(job: Job, desk: Desk, *, replace: bool) -> tuple[_Json, ..
         _dry(api, each, replace=replace)
     for told in _needed(api, manifests):
         desk.terminal.warn(told)
-    _queue_there(api, job.queue)
+    if told := lookup.no_queue(api, job.queue):  # it would wait without end
+        raise Problem(f"{told}; choose one by ", Parameter("queue", given=False))
     for each in manifests:
         if each["kind"] == "Job":
             dry_pod(api, each)
@@ -228,15 +229,6 @@ def claim_doubts(claim: _Json, pods: int) -> tuple[str, ...]:
         return ()
     told = f"the claim {claim['metadata']['name']} is {', '.join(claims.modes(claim))}, for {whose} at a time"
     return (f"{told}: those of the job's {pods} pods that it is not for wait without end; {CLAIM_REMEDY}",)
-
-
-def _queue_there(api: Api, queue: str) -> None:
-    """Refuse a queue that Kueue does not have: the job would wait without end."""
-    there = api.queues() if queue else None
-    if there is not None and queue not in there:
-        others = f"it has {', '.join(sorted(there))}" if there else "it has none: ask its administrator for one"
-        told = f"there is no LocalQueue {queue} in the namespace {api.namespace}, {others}; choose one by "
-        raise Problem(told, Parameter("queue", given=False))
 
 
 def _there(api: Api, kind: str, name: str, remedy: str) -> _Json:

@@ -61,12 +61,14 @@ def look(desk: Desk, gang: JobGang, until: str, hindered: Hindered) -> None:
         raise Problem(
             f"{gang.told()}" + (f": {why}" if why and gang.state == "Failed" else f": it will not be {until}")
         )
+    hindered.look_at_queue(desk.api, gang)
     if gang.state != "Starting":
         return
     pods = _pods(desk, gang)
     for pod in pods:
         if pod.stuck:
             raise Problem(f"{pod.name} cannot start: {pod.why}; ", *remedy(pod, gang))
+    hindered.look_at_others(desk.api, gang, pods)
     hindered.look(desk.api, gang, pods)
 
 

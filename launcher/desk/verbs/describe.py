@@ -11,7 +11,7 @@ from typing import Any
 from launcher.contract import STATUS_PORT
 from launcher.desk.arguments import flag, of_jobs
 from launcher.desk.errors import Problem
-from launcher.desk.jobs import answers, describe, lookup
+from launcher.desk.jobs import answers, describe, hindrance, lookup
 from launcher.desk.jobs.job_state import KubePod
 from launcher.desk.session import Desk
 from launcher.job.values import JobEvent
@@ -72,8 +72,16 @@ def _show(desk: Desk, name: str, *, between: str) -> None:
     desk.terminal.out(describe.job_page(gang, desk.api.namespace))
     desk.terminal.out(describe.gang_page(said))
     desk.terminal.out(describe.pods_page(pods))
+    desk.terminal.out(describe.hindered(_hindrance(desk, gang, pods)))
     desk.terminal.out(describe.failures(pods))
     desk.terminal.out(describe.events(events))
+
+
+def _hindrance(desk: Desk, gang: lookup.JobGang, pods: tuple[KubePod, ...]) -> str:
+    """Return what of other jobs, or of its queue, keeps a job from beginning."""
+    if gang.state == "Queued":
+        return lookup.no_queue(desk.api, gang.lead.queue)
+    return hindrance.blocking(desk.api, gang.name, pods)
 
 
 def _explained(desk: Desk, pods: tuple[KubePod, ...]) -> tuple[KubePod, ...]:

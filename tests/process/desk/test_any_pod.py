@@ -161,6 +161,17 @@ def test_an_unknown_queue_is_told_where_there_is_kueue(plane: ControlPlane, me: 
     assert "it has team-a; choose one by -queue" in said.err
     assert everything(plane, me) == set()
     assert me(*SUBMIT, "-queue", "team-a").code == 0
+    for name in (f"{NAME}-trainer", f"{NAME}-pserver"):  # as Kueue does
+        plane.change(f"{place_of('Job', me.namespace)}/{name}", {"spec": {"suspend": True}})
+    held = me("wait", NAME, "--timeout", "1s")
+    assert "the queue team-a starts it" in held.err
+    assert "after 1 s job" in held.err
+    plane.ask("DELETE", f"{QUEUES}/namespaces/{me.namespace}/localqueues/team-a")
+    vain = me("wait", NAME, "--timeout", "30s")
+    assert vain.code == 1
+    told = f"there is no LocalQueue team-a in the namespace {me.namespace}, it has none"
+    assert f"job {NAME} is queued, and nothing starts it: {told}" in vain.err
+    assert f"\n{told}: ask its administrator for one\n" in me("describe", NAME).out
 
 
 @pytest.mark.parametrize(
