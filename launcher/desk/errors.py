@@ -17,6 +17,7 @@ PARAMETER_FLAGS = {
     "env_from": "-env-from",
     "gpu_nums": "-gpu",
     "gpu_resource": "-gpu-resource",
+    "here": "-here",
     "inject": "-inject",
     "job_name": "-jobname",
     "keep": "-keep",

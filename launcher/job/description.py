@@ -76,6 +76,7 @@ class Job:
     inject: str = injected.AUTO
     launcher_image: str = ""
     local_package: str = ""
+    here: bool = False
     # The seeds' example has these names, its table the other ones.
     cpu_num: InitVar[float | str | None] = None
     use_gpu: InitVar[bool | None] = None

@@ -75,6 +75,7 @@ def environment(job: Job, role: str) -> dict[str, str]:
         "LAUNCHER_RECORD": "" if places.job_path(job) else "none",
         "LAUNCHER_PROCESSES": "" if job.processes is None else str(job.processes),
         "LAUNCHER_MAX_RESTARTS": "" if job.restarts is None else str(job.restarts),
+        "LAUNCHER_IMPORTABLE": "on" if job.here else "",
         "TRAINER_COUNT": _threads(job) if is_v1(job) and role != PSERVER else "",
         PASSES: str(job.passes or ""),
         "PADDLE_CLOUD_CURRENT_DATACENTER": job.datacenter,

@@ -199,6 +199,7 @@ PODS = {
         runtime_image="pytorch/pytorch",
         inject="always",
         launcher_image=INIT,
+        here=True,
         gpu_nums=1,
         trainer_package_path="package",
         volumes=(CLAIM,),

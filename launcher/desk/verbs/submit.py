@@ -87,6 +87,7 @@ def of_a_job(parser: ArgumentParser, but: Collection[str] = ()) -> None:
     )
     flag(parser, "passes", type=whole(1, 1_000_000), default=None, metavar="N", help="passes over the data")
     flag(parser, "image", default="", metavar="IMAGE", help="the runtime image (the datacenter's)")
+    flag(parser, "here", action="store_true", help="programs may `from launcher import here`, whatever the image has")
     flag(
         parser,
         "inject",
@@ -175,6 +176,7 @@ def job_described(given: Namespace, datacenter: Datacenter, namespace: str) -> t
             passes=given.passes,
             registry=given.registry,
             inject=given.inject,
+            here=given.here,
             together=given.together,
             datacenter=datacenter.name,
             restricted=datacenters.restricted(datacenter),

@@ -21,7 +21,7 @@ from launcher.pod.output import wiring
 from launcher.pod.output.wiring import ProgramOutput
 from launcher.pod.programs import policy, processes, pserver_check, supervise
 from launcher.pod.programs.memory import Memory, RecentMemory, explain, whom
-from launcher.pod.programs.plan import Plan, Program
+from launcher.pod.programs.plan import Plan, Program, importing
 from launcher.pod.programs.policy import Cause, Child, Instructions, exit_code, soonest
 from launcher.pod.programs.ports import Knocker, check_free
 from launcher.pod.programs.runtimes import missing_module, torch_error
@@ -36,6 +36,7 @@ from launcher.pod.settings.nouns import Role, Settings
 # it told to stop, and the children may have had 25 of them.
 FLUSH = 10.0
 FLUSH_WHEN_STOPPED = 2.0
+IMPORTABLE = Path(__file__).parents[2] / "importable"
 SLOW = 5.0  # a start that takes longer is told of
 UNGUARDED = "the launcher's guardian was killed: without it programs could outlive the launcher"
 
@@ -59,6 +60,7 @@ def run(plan: Plan, settings: Settings, inbox: Inbox, story: Console, gang: Memb
         gang=gang,
         story=story,
         patience=settings.timing.join,
+        importable=settings.importable,
     )
     planned = [Child(name=program.name, role=program.role) for program in plan.programs]
     manners = Manners(tell=story.tell, ended=programs.ended)
@@ -94,6 +96,7 @@ class Programs:
     gang: Membership
     story: Console
     patience: float  # of a start
+    importable: bool  # whether programs may import what is ours
     starting: dict[str, Start] = field(default_factory=dict)
     memory: RecentMemory = field(default_factory=lambda: RecentMemory.begin(time.monotonic()))
     knocker: Knocker | None = None
@@ -179,6 +182,8 @@ class Programs:
         _prepare(program)
         more = {} if serves else {**self.stall.environment, **self.gang.heres[program.local].environment()}
         env = {**program.defaults, **os.environ, **more, **program.env, **self.guardian.environment}
+        if self.importable:
+            env = importing(env, str(IMPORTABLE))
         output = self.outputs[child.name].pump.write_end
         return Start(program.argv, env, output, self.guardian.watch, self.inbox.nudge)
 

@@ -82,6 +82,12 @@ def identity(roster: Roster, local: int = 0, processes: int = 1) -> dict[str, st
     }
 
 
+def importing(environ: Mapping[str, str], directory: str) -> dict[str, str]:
+    """Return an environment in which Pythons find a directory's packages behind those of its PYTHONPATH."""
+    paths = ":".join(filter(None, (environ.get("PYTHONPATH"), directory)))
+    return {**environ, "PYTHONPATH": paths}
+
+
 def endpoint(address: str, port: int) -> str:
     """Return address:port, an IPv6 address in brackets."""
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"

@@ -148,6 +148,7 @@ class Settings:
     record: str
     resume: bool
     prefix: bool | None
+    importable: bool  # by programs that have no package `launcher`
     command: tuple[str, ...]
     flags: Flags
     plain_init: bool

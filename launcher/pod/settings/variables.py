@@ -77,6 +77,7 @@ def _settings(reader: Reader, arguments: Sequence[str], here: PurePosixPath) -> 
         record=reader.absolute_or_none("LAUNCHER_RECORD", shown=f"{OUTPUT}/{RECORD} in the job's directory"),
         resume=reader.switch("LAUNCHER_RESUME", on="auto", off="never"),
         prefix=reader.switch_or_auto("LAUNCHER_LOG_PREFIX"),
+        importable=not reader.switch("LAUNCHER_IMPORTABLE", on="off", off="on"),
         command=command,
         flags=flags,
         plain_init=init,

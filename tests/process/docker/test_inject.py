@@ -99,5 +99,7 @@ def test_no_code_of_the_image_is_loaded(tree: Path) -> None:
 def test_programs_of_any_python_import_what_is_theirs(tree: Path) -> None:
     packages = next(tree.glob("lib/python3*/*-packages"))
     asked = "import sys; sys.dont_write_bytecode = True; import launcher.here, launcher.dataset, launcher.job"
-    env = {"PYTHONPATH": str(packages)}
-    subprocess.run((sys.executable, "-S", "-c", asked), env=env, check=True)
+    for path in (packages, packages / "launcher" / "importable"):
+        subprocess.run((sys.executable, "-S", "-c", asked), env={"PYTHONPATH": str(path)}, check=True)
+    found = "import importlib.util; assert not importlib.util.find_spec('pydantic')"  # nor any other package of ours
+    subprocess.run((sys.executable, "-S", "-c", found), env={"PYTHONPATH": str(path)}, check=True)

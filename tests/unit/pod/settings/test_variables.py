@@ -140,6 +140,7 @@ def test_all_problems_are_told_at_once() -> None:
         ("LAUNCHER_JOB_UID", "a b", "without blanks"),
         ("LAUNCHER_RESUME", "yes", "auto or never"),
         ("LAUNCHER_LOG_PREFIX", "yes", "on, off or auto"),
+        ("LAUNCHER_IMPORTABLE", "yes", "off or on"),
         ("POD_IP", "localhost", "an IP address"),
         ("JOB_COMPLETION_INDEX", "-1", "the completion index"),
     ],
@@ -412,6 +413,7 @@ def test_optional_settings_are_taken() -> None:
             "LAUNCHER_RECORD": "none",
             "LAUNCHER_RESUME": "never",
             "LAUNCHER_LOG_PREFIX": "on",
+            "LAUNCHER_IMPORTABLE": "on",
             "LAUNCHER_WORKDIR": "//work//",
             "POD_IP": "fd00:0::1",
             "JOB_COMPLETION_INDEX": "2",
@@ -421,7 +423,8 @@ def test_optional_settings_are_taken() -> None:
     )
     assert (settings.timing.stall, settings.record, settings.resume, settings.prefix) == (60.5, "none", False, True)
     assert (settings.workdir, settings.address, settings.index) == (PurePosixPath("/work"), "fd00::1", 2)
-    assert settings.threads == 8
+    assert (settings.threads, settings.importable) == (8, True)
+    assert not read_settings(SEED, CONFIG).importable
     assert read_settings(SEED | {"LAUNCHER_RECORD": "/r", "LAUNCHER_LOG_PREFIX": "off"}, CONFIG).record == "/r"
 
 
