@@ -54,7 +54,7 @@ ROWS = (
     Row(name="compose", places=("compose",), apart=False, covered=False),
     Row(name="pod", places=("process/pod",)),
     Row(name="unit", places=("unit",)),
-    Row(name="process", places=("process",)),
+    Row(name="process", places=("process",), needs="tests.grounds.docker.base"),
 )
 
 

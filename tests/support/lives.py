@@ -21,7 +21,6 @@ from typing import Self
 import psutil
 import pytest
 
-from launcher.pod.programs import guardian
 from tests.support.waiting import wait_until
 from tests.support.whole_lines import whole_lines
 
@@ -71,6 +70,11 @@ def state(pid: int) -> str:
 def gone(*pids: int) -> bool:
     """Return whether all of these processes ended; one that nobody reaped has."""
     return all(state(pid) in ("", "Z") for pid in pids)
+
+
+def is_guardian(process: psutil.Process) -> bool:
+    """Return whether this is a launcher's guardian, by its script, which a launcher that was brought has compiled."""
+    return any("/programs/guardian.py" in word for word in process.cmdline())
 
 
 class Life:
@@ -140,7 +144,7 @@ class Life:
 
     def programs(self) -> list[psutil.Process]:
         """Return all of them but the launcher's guardian."""
-        return [each for each in self.below() if guardian.__file__ not in each.cmdline()]
+        return [each for each in self.below() if not is_guardian(each)]
 
 
 class Lives:
@@ -155,6 +159,10 @@ class Lives:
     def environment(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return an environment in which a launcher is a plain init, with the mark."""
         return {**os.environ, "LAUNCHER_PEERS": "self", **(more or {}), MARK: self._mark}
+
+    def words(self, command: Sequence[str]) -> tuple[str, ...]:
+        """Return how a command is called where these lives are."""
+        return tuple(command)
 
     def start(
         self,
@@ -171,7 +179,7 @@ class Lives:
         err = Path(self._room.name, str(len(self._lives)))
         with err.open("wb") as stderr:
             process = subprocess.Popen(
-                [*before, *(NAMESPACE if process_one else ()), *launcher, *command],
+                [*before, *(NAMESPACE if process_one else ()), *launcher, *self.words(command)],
                 env={**whole_env, MARK: self._mark} if whole_env is not None else self.environment(env),
                 stdin=subprocess.PIPE,  # one that nobody writes to: a child may wait on it for ever
                 stdout=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""The images by hand: `python -m tests.grounds.docker base` makes the base, `... all` what stands on it as well."""
+"""The images by hand: `python -m tests.grounds.docker base` makes the bases, `... all` what stands on it as well."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tests.grounds.docker import NotHere, paddle_tar
-from tests.grounds.docker.base import base_tar
+from tests.grounds.docker.base import bases
 
-TARS: dict[str, Callable[[], Path]] = {"base": base_tar, "all": paddle_tar}
+TARS: dict[str, Callable[[], Path]] = {"base": bases, "all": paddle_tar}
 
 
 def main(words: Sequence[str]) -> int:

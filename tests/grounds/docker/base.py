@@ -13,6 +13,7 @@ from tests.grounds.docker.machine import NotHere, alone, cache, last_line, need,
 
 SUITE = "bookworm"
 PACKAGES = ("bash", "ca-certificates", "python-is-python3", "python3", "python3-venv")
+OLD = "bullseye", ("python3",)  # the oldest that is to be had, with a Python of its own
 # What an image of a registry does not have either.
 LEFT_OUT = (
     "var/cache/apt/archives",
@@ -34,6 +35,17 @@ def base_tar(suite: str = SUITE, packages: Sequence[str] = PACKAGES) -> Path:
             room(cache(), 1e9)
             _make(tar, suite, packages)
     return tar
+
+
+def old_tar() -> Path:
+    """Return the oldest Debian's file system as a tar, made as the base is."""
+    return base_tar(*OLD)
+
+
+def bases() -> Path:
+    """Make both, and return the newer one."""
+    old_tar()
+    return base_tar()
 
 
 def _make(tar: Path, suite: str, packages: Sequence[str]) -> None:
@@ -59,3 +71,7 @@ def _do(*words: str) -> None:
     done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
     if done.returncode:
         raise NotHere(f"{words[0]} ended with {done.returncode}: {last_line(done.stderr or done.stdout)}")
+
+
+if __name__ == "__main__":
+    old_tar()

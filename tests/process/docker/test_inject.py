@@ -45,6 +45,10 @@ def test_it_makes_the_files_for_a_read_only_root_and_keeps_what_is_in_them(
     assert f"launcher.inject: {tmp_path}/nowhere/file: No such file" in capsys.readouterr().err
 
 
+def assert_nothing(directory: Path) -> None:
+    assert list(directory.iterdir()) == [], "half of it is left"
+
+
 def test_what_was_copied_is_started_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A tree for another processor, or one whose files are damaged, ends here."""
     own = tmp_path / "tree" / "bin" / "python"
@@ -54,9 +58,13 @@ def test_what_was_copied_is_started_once(tmp_path: Path, capsys: pytest.CaptureF
     (tmp_path / "to").mkdir()
     assert main([str(tmp_path / "to")], source=tmp_path / "tree") == 71
     assert capsys.readouterr().err == f"launcher.inject: {tmp_path}/to/bin/python ended with 9: it is damaged\n"
-    own.write_bytes(b"\x7fELF")
+    assert_nothing(tmp_path / "to")
+    own.write_bytes(b"\x7fELF of another processor")
     assert main([str(tmp_path / "to")], source=tmp_path / "tree") == 71
-    assert "to/bin/python: Exec format error" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "to/bin/python: Exec format error; expected the launcher for a " in told
+    assert "kubernetes.io/arch" in told
+    assert_nothing(tmp_path / "to")
 
 
 def test_a_volume_on_which_nothing_may_be_started(
@@ -64,13 +72,39 @@ def test_a_volume_on_which_nothing_may_be_started(
 ) -> None:
     with mounted("tmpfs", "none", tmp_path, "noexec"):
         assert main([str(tmp_path)], source=tree) == 71
+        assert_nothing(tmp_path)
     assert capsys.readouterr().err.startswith(f"launcher.inject: {tmp_path} is mounted noexec: expected a volume")
 
 
 def test_a_full_disk(tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with mounted("tmpfs", "none", tmp_path, "size=1m"):
         assert main([str(tmp_path)], source=tree) == 74
+        assert_nothing(tmp_path)
+        (tmp_path / "bin").mkdir()
+        (tmp_path / "bin" / "another").touch()
+        assert main([str(tmp_path)], source=tree) == 74
+        assert [path.name for path in tmp_path.rglob("*")] == ["bin", "another"], "of others nothing is removed"
     assert "No space left on device; expected room for all of it" in capsys.readouterr().err
+
+
+def test_a_volume_that_is_read_only(tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with mounted("tmpfs", "none", tmp_path, "ro"):
+        assert main([str(tmp_path)], source=tree) == 74
+    told = capsys.readouterr().err
+    assert told.startswith(f"launcher.inject: {tmp_path}/")
+    assert told.endswith(": Read-only file system; expected a volume that can be written to: mount it for writing\n")
+
+
+def test_a_volume_that_is_not_mounted(tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(tmp_path / "no")], source=tree) == 74
+    assert f"{tmp_path}/no: No such file or directory; expected it to be there" in capsys.readouterr().err
+
+
+def test_its_own_directory_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "bin").mkdir()
+    assert main([str(tmp_path)], source=tmp_path) == 71
+    assert "is where this launcher runs from: name another directory" in capsys.readouterr().err
+    assert (tmp_path / "bin").is_dir()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")

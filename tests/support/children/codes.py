@@ -1,7 +1,11 @@
-"""Runs a shell for each exit code and each deadly signal, one supervision after the other; tells what came out."""
+"""Runs a shell for each exit code and each deadly signal, one supervision after the other; tells what came out.
+
+With arguments they are the words of a program that does what ender.py does, instead of the shell.
+"""
 
 import os
 import signal
+import sys
 
 from launcher.pod.inbox import Inbox
 from launcher.pod.programs import supervise
@@ -12,8 +16,9 @@ HARMLESS = {"SIGCHLD", "SIGCONT", "SIGURG", "SIGWINCH", "SIGSTOP", "SIGTSTP", "S
 inbox = Inbox()
 
 
-def outcome(script: str) -> int:
-    argv = ["/bin/sh", "-c", f"ulimit -c 0; {script}"]
+def outcome(what: str, number: int) -> int:
+    kill = f"exit {number}" if what == "exit" else f"kill -{number} $$"
+    argv = [*sys.argv[1:], what, str(number)] if sys.argv[1:] else ["/bin/sh", "-c", f"ulimit -c 0; {kill}"]
 
     def spawn(_child: Child) -> int:
         default = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
@@ -24,7 +29,7 @@ def outcome(script: str) -> int:
 
 
 for code in range(256):
-    print("exit", code, outcome(f"exit {code}"))
+    print("exit", code, outcome("exit", code))
 for number in sorted(signal.valid_signals()):
     if not (isinstance(number, signal.Signals) and number.name in HARMLESS):
-        print("death", int(number), outcome(f"kill -{int(number)} $$"))
+        print("death", int(number), outcome("death", int(number)))

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
@@ -25,18 +25,24 @@ JOB = {"LAUNCHER_RUNTIME": "env", "POD_IP": "127.0.0.1"}
 BOTH = pytest.mark.parametrize("process_one", [False, True], ids=["below another", "process 1"])
 
 
+@pytest.fixture(scope="module")
+def world() -> Callable[[], Lives]:
+    """Where these tests' launchers are: tests/process/docker/test_tables.py has others."""
+    return Lives
+
+
 @pytest.fixture
-def lives() -> Iterator[Lives]:
-    with Lives() as lives:
+def lives(world: Callable[[], Lives]) -> Iterator[Lives]:
+    with world() as lives:
         yield lives
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["below another", "process 1"])
-def listener(request: pytest.FixtureRequest) -> Iterator[Life]:
+def listener(request: pytest.FixtureRequest, world: Callable[[], Lives]) -> Iterator[Life]:
     """One launcher whose child tells every signal: the next line is wrong where a signal came twice."""
     if request.param:
         need_namespace()
-    with Lives() as lives:
+    with world() as lives:
         life = lives.start(*child("listener.py", 0, int(signal.SIGTERM)), process_one=request.param)
         assert life.line() == "ready"
         yield life
@@ -175,16 +181,22 @@ def test_in_a_job_the_other_signals_are_passed_on(lives: Lives) -> None:
 def test_a_childs_exit_code_and_its_death_by_a_signal_come_out(lives: Lives, process_one: bool) -> None:
     if process_one:
         need_namespace()
-    ends = {f"exit {code}": code for code in (0, 1, 2, 69, 70, 71, 76, 78, 126, 127, 128, 137, 143, 255)}
-    deaths = {f"kill -{int(signum)} $$": 128 + signum for signum in (1, 2, 3, 6, 8, 9, 11, 13, 14, 15, 25, 34, 64)}
-    expected = {f"ulimit -c 0; {script}": code for script, code in (ends | deaths).items()}
-    started = {script: lives.start(*shell(script), process_one=process_one) for script in expected}
-    assert {script: life.end(20) for script, life in started.items()} == expected
+    ends = {("exit", code): code for code in (0, 1, 2, 69, 70, 71, 76, 78, 126, 127, 128, 137, 143, 255)}
+    deaths = {("death", signum): 128 + signum for signum in (1, 2, 3, 6, 8, 9, 11, 13, 14, 15, 25, 34, 64)}
+    expected = ends | deaths
+    started = {how: lives.start(*child("ender.py", *how), process_one=process_one) for how in expected}
+    assert {how: life.end(20) for how, life in started.items()} == expected
 
 
-def test_each_exit_code_and_each_death_by_a_signal_comes_out_of_supervision() -> None:
+@pytest.fixture
+def codes() -> tuple[str, ...]:
+    """The words that supervise ends of every kind."""
+    return (sys.executable, str(CHILDREN / "codes.py"))
+
+
+def test_each_exit_code_and_each_death_by_a_signal_comes_out_of_supervision(codes: tuple[str, ...]) -> None:
     """All 256 codes and every deadly signal, by supervision alone: a launcher for each would cost half a minute."""
-    told = subprocess.run([sys.executable, CHILDREN / "codes.py"], capture_output=True, text=True, check=True)
+    told = subprocess.run(codes, capture_output=True, text=True, check=True)
     found = {(what, int(given)): int(came) for what, given, came in map(str.split, told.stdout.splitlines())}
     assert {code for (what, code) in found if what == "exit"} == set(range(256))
     assert len(found) > 256 + 40
@@ -236,7 +248,7 @@ def test_what_a_command_leaves_behind_neither_holds_the_end_nor_stays_and_is_nam
     assert life.end() == code
     assert life.rest() == [], "the one that held the output is gone"
     (told,) = events(life, "left_behind")
-    assert [each["argv"] for each in told["processes"]] == [list(child("leaver.py", code))]
+    assert [each["argv"] for each in told["processes"]] == [list(lives.words(child("leaver.py", code)))]
 
 
 def test_what_a_command_leaves_behind_is_told_to_end_first(lives: Lives) -> None:
