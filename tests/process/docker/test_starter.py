@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -117,6 +118,32 @@ def test_a_job_that_is_not_process_1_starts_its_children_by_the_same_way(
     assert {name: given.get(name) for name in expected} == expected
     assert os.fsencode(guardian.VARIABLE) in given
     assert not [name for name in given if name[:3] in (b"lD_", b"gLI", b"pYT")]
+
+
+@pytest.mark.parametrize("place", ["process 1", "below a shell"])
+@pytest.mark.parametrize("runtime", ["env", "torch", "jax", "paddle", "tensorflow", "lightgbm"])
+def test_a_jobs_program_is_given_what_a_launcher_of_the_image_gives_it_byte_for_byte(
+    tree: Path, alone: Path, tmp_path: Path, runtime: str, place: str
+) -> None:
+    """But for two words of the contracts: how it reaches this launcher, and which one that is."""
+    around: tuple[str, ...] = ()
+    if place == "process 1":
+        need_namespace()
+        around = NAMESPACE
+    # Without what would be the end of the image's own Python.
+    env = {name: value for name, value in ODD.items() if name != "PYTHONHOME"}
+    env |= {**JOB, "LAUNCHER_RUNTIME": runtime, "POD_IP": "127.0.0.1", "LAUNCHER_WORKDIR": str(tmp_path)}
+    blocks = []
+    for python in (tree / "bin" / "python", sys.executable):
+        done = ran(*around, python, "-I", "-m", "launcher.pod", "--", alone, "environment", env=env)
+        assert done.returncode == 0, done.stderr
+        found = [each.partition(b"=") for each in done.stdout.split(b"\0")]
+        own = {b"LAUNCHER_HERE", os.fsencode(guardian.VARIABLE)} if place == "below a shell" else {b"LAUNCHER_HERE"}
+        assert own <= {name for name, _, _ in found}
+        blocks.append([(name, b"" if name in own else value) for name, _, value in found])
+    brought, its_own = blocks
+    assert brought == its_own
+    assert (b"LD_LIBRARY_PATH", os.fsencode(ODD["LD_LIBRARY_PATH"])) in brought
 
 
 def test_a_killed_launcher_leaves_nothing_behind(tree: Path, alone: Path, tmp_path: Path) -> None:
