@@ -7,13 +7,13 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.grounds.docker import BASE, INIT, Docker, NotHere, need
-from tests.grounds.docker.base import base_tar
+from tests.grounds.docker.base import base_tar, old_tar
 from tests.support import brought
 from tests.support.waiting import wait_until
 
@@ -21,8 +21,9 @@ from tests.support.waiting import wait_until
 pytestmark = pytest.mark.timeout(900)
 
 NOTHING, MUSL = "any:nothing", "any:musl"
-# Debians without a Python: the oldest to be had, and with `make images` one that is newer than the launcher's base.
-DEBIANS = {f"any:{suite}": suite for suite in ("bullseye", *(("trixie",) if "ALL_IMAGES" in os.environ else ()))}
+# The oldest Debian to be had, and with `make images` one that is newer than the launcher's base, without a Python.
+NEW = {"any:trixie": lambda: base_tar("trixie", ())} if "ALL_IMAGES" in os.environ else {}
+DEBIANS: dict[str, Callable[[], Path]] = {"any:bullseye": old_tar, **NEW}
 WITH_A_SHELL = (MUSL, *DEBIANS, BASE)
 IMAGES = (NOTHING, *WITH_A_SHELL)
 # What Kubernetes' standard `restricted` asks, a root file system that is read-only, and a user whom nobody knows.
@@ -83,7 +84,7 @@ def images(docker: Docker, place: Path) -> None:
     """Make the images: of nothing but a preloaded library, of busybox and musl, and the Debians."""
     try:
         need(busybox="busybox-static", musl_gcc="musl-tools")
-        tars = {image: base_tar(suite, ()) for image, suite in DEBIANS.items()}
+        tars = {image: tar() for image, tar in DEBIANS.items()}
     except NotHere as error:
         pytest.skip(f"no images here: {error}")
     for image, tar in tars.items():

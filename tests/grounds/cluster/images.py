@@ -52,9 +52,18 @@ def write(
     links: Mapping[str, str] | None = None,
     config: Mapping[str, object],
 ) -> Path:
-    """Write an archive that holds one image of one layer, and return its path."""
-    layer = layer_of(files, links or {})
-    digest = hashlib.sha256(layer).hexdigest()
+    """Write an archive that holds one image of one layer, with these files, and return its path."""
+    layer = archive.with_suffix(".layer")
+    layer.write_bytes(layer_of(files, links or {}))
+    packed(archive, name, layer, config=config)
+    layer.unlink()
+    return archive
+
+
+def packed(archive: Path, name: str, layer: Path, *, config: Mapping[str, object]) -> Path:
+    """Write an archive that holds one image of one layer, which is a tar that is there, and return its path."""
+    with layer.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
     description = {
         "architecture": machine_name(),
         "os": "linux",
@@ -63,7 +72,7 @@ def write(
     }
     manifest = [{"Config": "config.json", "RepoTags": [name], "Layers": ["layer.tar"]}]
     with tarfile.open(archive, "w") as tar:
-        add(tar, "layer.tar", layer, 0o644)
+        tar.add(layer, "layer.tar")
         add(tar, "config.json", json.dumps(description).encode(), 0o644)
         add(tar, "manifest.json", json.dumps(manifest).encode(), 0o644)
     return archive
