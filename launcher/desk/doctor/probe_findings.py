@@ -9,8 +9,11 @@ from collections.abc import Collection
 
 from launcher.contract import DATA, HOME, USER
 from launcher.desk.doctor.checks import Finding
+from launcher.desk.jobs.job_state import KubePod
+from launcher.text import one_line
 
 MIB = 1 << 20
+_LAST_WORDS = 500  # characters
 SHM_ASKED = 512 * MIB  # that a job's pod asks for
 _SHARED = "use a claim that all nodes can write to, on NFS, CephFS or EFS"
 
@@ -51,6 +54,22 @@ def image(image: str, *, paddle: str, command: str) -> Finding:
 def brought(image: str) -> Finding:
     """Say that the image is there which brings the launcher into the pods of all others."""
     return Finding(what="image", good=True, sentence=f"{image} can be pulled and brings the launcher into any image")
+
+
+def image_tried(image: str, launcher_image: str, pod: KubePod) -> Finding:
+    """Say whether a job of this image could start, by a pod that has tried it."""
+    if pod.phase == "Succeeded":
+        by = f"{launcher_image} brings the launcher into it" if launcher_image else "it has the launcher"
+        return Finding(what="image", good=True, sentence=f"{image} can be pulled, and starts: {by}")
+    sentence = f"a pod of {image} does not start: {pod.why or pod.phase}"
+    if pod.trouble:
+        return Finding(what="image", good=False, sentence=sentence, remedy="then run this command again")
+    if " image " in pod.why:
+        remedy = f"is {pod.image} its name? For a private registry create a pull secret with `paddlectl registry`"
+        return Finding(what="image", good=False, sentence=sentence, remedy=remedy)
+    told = f"{sentence}: {one_line(pod.message, _LAST_WORDS)}" if pod.message else sentence
+    remedy = "k8s/any-image/README.md says what an image needs; `kubectl describe node` what is free on a node"
+    return Finding(what="image", good=False, sentence=told, remedy=remedy)
 
 
 def shm_seen(size: int) -> Finding:

@@ -28,7 +28,7 @@ from launcher.transfer.problem import Broken, OtherEndFailed, TransferError
 
 _Json = dict[str, Any]
 
-_PATIENCE = 180.0  # seconds for a pod to start
+POD_PATIENCE = 180.0  # seconds for a pod to start
 ATTEMPTS = 5  # to go on where a connection broke off
 _EARLY, _OFTEN = 3.0, 0.05  # seconds from a pod's node on, in which it is called without a word that it runs
 
@@ -90,7 +90,7 @@ def visit(desk: Desk, place: Remote, *, image: str = "") -> Iterator[Visit]:
 def had(desk: Desk, manifest: _Json, place: Remote, *, what: str = "the pod that copies files") -> Iterator[Visit]:
     """Have the pod of a manifest, running, for as long as the body runs."""
     found = Visit(desk=desk, name=str(manifest["metadata"]["name"]), place=place)
-    _left_over(desk)
+    remove_left_over(desk)
     try:
         _create(desk, manifest, what)
         found.called.extend(_wait(desk, found.name, what))
@@ -124,8 +124,8 @@ def _wait(desk: Desk, name: str, what: str) -> tuple[Wire, ...]:
             why = found.why or found.phase
             if found.over or found.stuck:
                 raise Problem(f"{what} cannot start: {why}")
-            if time.monotonic() - begun > _PATIENCE:
-                raise Problem(f"{what} has not started after {_PATIENCE:.0f} s: {why}")
+            if time.monotonic() - begun > POD_PATIENCE:
+                raise Problem(f"{what} has not started after {POD_PATIENCE:.0f} s: {why}")
             if found.why and found.why != told and found.why != "ContainerCreating":
                 desk.terminal.note(f"waiting for {what}: {found.why}")
                 told = found.why
@@ -178,7 +178,7 @@ def registries(desk: Desk) -> tuple[str, ...]:
         return ()
 
 
-def _left_over(desk: Desk) -> None:
+def remove_left_over(desk: Desk) -> None:
     """Remove pods that have ended, of desks that were killed."""
     for each in list(desk.api.listed("Pod", FILES_LABEL)):
         if job_state.kube_pod(each).over:

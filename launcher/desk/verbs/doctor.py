@@ -17,7 +17,9 @@ from launcher.desk.errors import Problem, Refused
 from launcher.desk.jobs import answers, lookup, submit
 from launcher.desk.jobs.registries import registries_listed
 from launcher.desk.session import Desk
+from launcher.desk.verbs.submit import as_typed
 from launcher.job import PaddleJob
+from launcher.job.template.injected import AUTO, INJECT
 from launcher.kube import kinds
 
 if TYPE_CHECKING:
@@ -27,19 +29,24 @@ MARK_COLOURS = {"ok": 2, "--": 1, "FAIL": 5}  # green, yellow, red
 AT_ONCE = 8  # questions about rights: one after the other they are seconds on a slow network
 EXAMPLES = """\
   paddlectl doctor                       0 where all is well, else 1
+  paddlectl doctor -image pytorch/pytorch
+                                         also whether a job of this image could start
   paddlectl doctor my-job                also whether the job's shards are as its trainers look for them"""
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """Add whose shards to look at."""
+    """Add whose shards to look at, and which image."""
     parser.add_argument("job", nargs="?", default="", type=job_name)
+    help_ = "have one pod of this image in place of two that look at the datacenter's volume and names"
+    flag(parser, "image", default="", metavar="IMAGE", help=help_)
+    flag(parser, "inject", choices=INJECT, default=AUTO, help="as in submit: whether the launcher is brought into it")
     flag(parser, "o", "output", choices=("json", "yaml"), default="", help="as values")
 
 
 def run(given: Namespace, desk: Desk) -> int:
     """Tell what is well and what is not, with a remedy for each."""
     every = []
-    for found in _findings(desk, given.job):
+    for found in _findings(desk, given):
         every.append(found)
         if not given.o:
             _show(desk, found)
@@ -57,12 +64,14 @@ def _show(desk: Desk, found: Finding) -> None:
         desk.terminal.out(f"      {'':<7} -> {found.remedy}\n")
 
 
-def _findings(desk: Desk, job: str) -> Iterator[Finding]:
-    from launcher.desk.doctor import probe  # 0.2 s, which help does without
+def _findings(desk: Desk, given: Namespace) -> Iterator[Finding]:
+    from launcher.desk.doctor import any_image, probe  # 0.2 s, which help does without
 
-    api, datacenter = desk.api, desk.datacenter
+    api, datacenter, job = desk.api, desk.datacenter, given.job
     if job:
         lookup.found(api, job)
+    with as_typed():
+        of_image = any_image.asked_job(desk, given.image, given.inject) if given.image else None
     yield checks.rights(_refused(api), api.namespace)
     yield _pods(api, datacenter)
     yield _looked("dns", lambda: checks.dns(api.dns()))
@@ -74,7 +83,10 @@ def _findings(desk: Desk, job: str) -> Iterator[Finding]:
     yield _looked("quota", lambda: checks.quota(api.listed("ResourceQuota")))
     yield _looked("image", lambda: checks.registries_finding(each.name for each in registries_listed(api)))
     yield _looked("shm", lambda: checks.shm_finding(api.listed("Pod", f"{kinds.OURS},{JOB_LABEL}")))
-    yield from probe.findings(desk)
+    if of_image:
+        yield any_image.image_finding(desk, of_image)
+    else:
+        yield from probe.findings(desk)
     if job:
         yield _looked("shards", lambda: probe.shards_seen(desk, job))
 

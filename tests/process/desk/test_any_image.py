@@ -15,6 +15,7 @@ from tests.grounds.api.control_plane import ControlPlane
 from tests.grounds.api.nodes import PULLING, Node, node_of
 from tests.process.desk.test_paddlectl import NAME, SUBMIT, all_become, everything, pods, submitted
 from tests.support.desks import User
+from tests.support.waiting import wait_until
 
 Json = dict[str, Any]
 INIT = "repo/paddle-launcher-init:1"
@@ -53,6 +54,78 @@ def test_the_launcher_is_brought_where_the_image_is_not_known_to_have_it(
     submitted(plane, me, *words, *(mine if named else ()))
     assert init_images(plane, me) == ({INIT} if brought else set())
     assert (f"launcher:    {INIT}\n" in me("describe", NAME).out) == brought
+
+
+def container(name: str, **state: object) -> Json:
+    return {"name": name, "ready": False, "restartCount": 0, "image": "i", "imageID": "i", "state": state}
+
+
+NOEXEC = "launcher.inject: /launcher is mounted noexec: expected a volume on which programs may be started"
+ENDED = {"exitCode": 71, "reason": "Error", "message": NOEXEC}
+PULL = {"reason": "ErrImagePull", "message": "no such image"}
+CPU = {"exitCode": 128, "reason": "StartError", "message": 'exec: "/launcher/bin/start_paddle": exec format error'}
+
+
+@pytest.mark.parametrize(
+    ("become", "mark", "told", "remedy"),
+    [
+        ({"phase": "Succeeded"}, "ok  ", f"pytorch/pytorch can be pulled, and starts: {INIT} brings", ""),
+        (
+            {"phase": "Pending", "initContainerStatuses": [container("launcher", waiting=PULL)]},
+            "FAIL",
+            "the launcher's image cannot be pulled (ErrImagePull): no such image",
+            f"is {INIT} its name? For a private registry create a pull secret",
+        ),
+        (
+            {"phase": "Failed", "initContainerStatuses": [container("launcher", terminated=ENDED)]},
+            "FAIL",
+            NOEXEC,
+            "k8s/any-image/README.md says what an image needs",
+        ),
+        (
+            {"phase": "Failed", "containerStatuses": [container("trainer", terminated=CPU)]},
+            "FAIL",
+            "pytorch/pytorch is for another CPU than the node's",
+            "then run this command again",
+        ),
+    ],
+)
+def test_doctor_says_before_a_submit_what_an_image_lacks(
+    plane: ControlPlane,
+    me: User,
+    mine: tuple[str, str],
+    tmp_path: Path,
+    become: Json,
+    mark: str,
+    told: str,
+    remedy: str,
+) -> None:
+    """One pod, as a job's under the restricted standard: it only says its launcher's version."""
+    plane.enforce(me.namespace, "restricted")
+    with node_of(plane, me.namespace, tmp_path) as node:
+        node.become = become
+        said = me("doctor", *ANY, *mine)
+        wait_until(lambda: not plane.items(me.namespace, "Pod"), timeout=20, every=0.1)
+    (line,) = [each for each in said.out.splitlines() if "  image   " in each and "pytorch/pytorch" in each]
+    assert line.startswith(mark), said.out + said.err
+    assert told in line
+    assert f"-> {remedy}" in said.out or not remedy
+    (spec,) = node.specs
+    assert [each["image"] for each in (*spec["initContainers"], *spec["containers"])] == [INIT, ANY[1]]
+    assert spec["containers"][0]["command"] == ["/launcher/bin/start_paddle", "--version"]
+
+
+def test_doctor_refuses_what_submit_refuses_of_an_image(plane: ControlPlane, me: User) -> None:
+    for words, sentence in (
+        (("-image", "No Image"), "-image 'No Image': expected an image's name"),
+        (
+            (*ANY, "-inject", "always"),
+            "-inject always needs the image that brings the launcher: set",
+        ),
+    ):
+        said = me("doctor", *words)
+        assert (said.code, said.out, sentence in said.err) == (2, "", True), said.err
+    assert not plane.items(me.namespace, "Pod")
 
 
 def test_the_environment_names_the_image_above_the_configuration(

@@ -9,9 +9,62 @@ from launcher.desk.config.datacenters import Storage
 from launcher.desk.doctor import probe_findings
 from launcher.desk.doctor.checks import Finding
 from launcher.desk.doctor.probe import probe_manifest
+from launcher.desk.jobs.job_state import kube_pod
 
 MIB = 1 << 20
 NODES = ("node-1", "node-2")
+
+
+def tried(status: dict[str, object], launcher_image: str = "init") -> Finding:
+    inits = [{"name": "launcher", "image": "init"}] if launcher_image else []
+    spec = {"initContainers": inits, "containers": [{"name": "trainer", "image": "any"}]}
+    pod = kube_pod({"metadata": {"name": "p"}, "spec": spec, "status": status})
+    return probe_findings.image_tried("any", launcher_image, pod)
+
+
+def bringing(**state: object) -> dict[str, object]:
+    return {"phase": "Pending", "initContainerStatuses": [{"name": "launcher", "state": state}]}
+
+
+SUCCEEDED: dict[str, object] = {"phase": "Succeeded"}
+NOEXEC = {"exitCode": 71, "message": "is mounted\nnoexec"}
+CPU = {"exitCode": 128, "message": "exec format error"}
+FULL = {"type": "PodScheduled", "status": "False", "message": "0/1 nodes: Insufficient cpu"}
+NEEDS = "k8s/any-image/README.md says what an image needs"
+
+
+@pytest.mark.parametrize(
+    ("found", "good", "told", "remedy"),
+    [
+        (tried(SUCCEEDED), True, "any can be pulled, and starts: init brings the launcher into it", ""),
+        (tried(SUCCEEDED, ""), True, "any can be pulled, and starts: it has the launcher", ""),
+        (
+            tried(bringing(waiting={"reason": "ErrImagePull"})),
+            False,
+            "image cannot be pulled",
+            "is init its name?",
+        ),
+        (tried(bringing(terminated=NOEXEC)), False, "ended with 71: is mounted noexec", NEEDS),
+        (
+            tried({"phase": "Failed", "containerStatuses": [{"name": "trainer", "state": {"terminated": CPU}}]}),
+            False,
+            "any is for another CPU than the node's",
+            "then run this command again",
+        ),
+        (
+            tried({"phase": "Pending", "conditions": [FULL]}),
+            False,
+            "no node takes it: 0/1 nodes: Insufficient",
+            NEEDS,
+        ),
+        (tried({"phase": "Pending"}), False, "a pod of any does not start: Pending", NEEDS),
+    ],
+)
+def test_what_an_image_came_to(found: Finding, good: bool, told: str, remedy: str) -> None:
+    assert (found.what, found.good) == ("image", good)
+    assert told in found.sentence
+    assert found.remedy.startswith(remedy)
+    assert bool(found.remedy) != good
 
 
 def together(*, nodes: tuple[str, str] = NODES, seen: bool = True, excluded: bool = True) -> Finding:
