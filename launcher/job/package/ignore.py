@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 IGNORE = ".paddleignore"
 # A letter that is meant as it is, *, ?, one of several letters, and any other letter.
 _TOKEN = re.compile(r"\\(.)|(\*)|(\?)|\[([!^]?)(\]?[^]/]+|\])\]|(.)", re.DOTALL)
-_IN_A_CLASS = re.compile(r"[]\\[&~|]")
+# What Python reads otherwise than git in such a class.
+_IN_A_CLASS = re.compile(r"[]\\[&~|]|^-|(?<=.-)-")
 
 
 class NoPattern(ValueError):
@@ -68,12 +69,16 @@ def _expression(part: str) -> str:
     return "".join(_of_token(*match.groups()) for match in _TOKEN.finditer(part))
 
 
-def _of_token(meant: str | None, star: str | None, one: str | None, no: str | None, few: str | None, any: str) -> str:
+def _of_token(
+    meant: str | None, star: str | None, one: str | None, no: str | None, few: str | None, other: str
+) -> str:
     if star:
         return "[^/]*"
     if one:
         return "[^/]"
     if few:
         letters = _IN_A_CLASS.sub(r"\\\g<0>", few)
-        return f"[^/{letters}]" if no else f"[{letters}]"
-    return re.escape(meant or any)
+        return f"(?!/)[{'^' if no else ''}{letters}]"  # a range may have a slash in it
+    if other == "[":
+        raise re.error("a [ without its ]; \\[ is the letter")
+    return re.escape(meant or other)

@@ -203,6 +203,6 @@ def test_describing_a_job_costs_little_and_needs_nothing_installed() -> None:
     )
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "launcher/job").glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted((ROOT / "launcher/job").rglob("*.py")), ids=lambda path: path.stem)
 def test_it_is_written_in_a_python_that_old_training_programs_have(path: Path) -> None:
     ast.parse(path.read_text(), feature_version=(3, 8))

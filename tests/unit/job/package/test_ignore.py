@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from launcher.job.package.ignore import NoPattern, left_out, rules
@@ -35,8 +37,13 @@ ROWS = (
     ("[^ab].py", "a.py", False, False),
     ("[a-c].py", "b.py", False, True),
     ("[]].py", "].py", False, True),
+    ("[+--].py", ",.py", False, True),
+    ("[--a].py", "A.py", False, True),
+    ("[-a].py", "-.py", False, True),
+    ("a[--a]b", "a/b", False, False),
+    ("a[!c]b", "a/b", False, False),
     ("[&&~].py", "~.py", False, True),
-    ("[ab.py", "[ab.py", False, True),
+    (r"\[ab.py", "[ab.py", False, True),
     ("**/c", "a/b/c", False, True),
     ("**/c", "c", False, True),
     ("a/**/c", "a/c", False, True),
@@ -60,6 +67,9 @@ def test_a_pattern_means_what_git_means_by_it(text: str, path: str, directory: b
     assert left_out(rules(text), path, directory=directory) is expected
 
 
-def test_a_line_that_is_no_pattern_is_named() -> None:
-    with pytest.raises(NoPattern, match=r"line 2: '\[z-a\]' is not a pattern"):
-        rules("a\n[z-a]\n")
+@pytest.mark.parametrize(
+    ("line", "why"), [("[z-a]", "bad character range z-a"), ("[ab", r"a [ without its ]; \[ is the letter")]
+)
+def test_a_line_that_is_no_pattern_is_named(line: str, why: str) -> None:
+    with pytest.raises(NoPattern, match=re.escape(f"line 2: {line!r} is not a pattern ({why}")):
+        rules(f"a\n{line}\n")
