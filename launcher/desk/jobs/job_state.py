@@ -182,7 +182,8 @@ def kube_pod(found: Object) -> KubePod:
     code, index = ended.get("exitCode"), objects.completion_index(metadata)
     images = {text_at(each, "name"): text_at(each, "image") for each in (*rows(spec, "initContainers"), *containers)}
     image = images.get(text_at(at, "name")) or images.get(container, "")
-    trouble = image_trouble(text_at(ended, "message") or text_at(mapping(at, "state", "waiting"), "message"), image)
+    said = text_at(ended, "message") or text_at(mapping(at, "state", "waiting"), "message")
+    trouble = image_trouble(said, image, text_at(at, "name"))
     return KubePod(
         name=text_at(metadata, "name"),
         role=PSERVER if PSERVERS_LABEL in labels else TRAINER,

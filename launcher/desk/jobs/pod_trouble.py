@@ -8,24 +8,31 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from launcher.contract import PSERVERS_LABEL
+from launcher.contract import PSERVERS_LABEL, own_python
+from launcher.desk.files.pod import CONTAINER as AGENT_CONTAINER
+from launcher.job.template.injected import BRINGER
 from launcher.kube.objects import Object, mapping, text_at
 
-# What the pods start in an image that has the launcher; `permission denied` where only root may look into /root.
+# What pods start in an image that has the launcher; `permission denied` where only root may look into /root.
 _ABSENT = re.compile(
-    r"[`\"](?:start_paddle|/root/start\.sh)[`\"].*(?:not found|no such file|permission denied)", re.I | re.S
+    rf"[`\"](?:start_paddle|/root/start\.sh|{own_python()})[`\"].*(?:not found|no such file|permission denied)",
+    re.IGNORECASE | re.DOTALL,
 )
 _OTHER_CPU = "exec format error"
 
 
-def image_trouble(said: str, image: str) -> str:
-    """Return what is wrong with an image by what its node said of a start, nothing where that does not tell."""
+def image_trouble(said: str, image: str, container: str) -> str:
+    """Return what is wrong with a container's image by what its node said of a start, or nothing."""
     if _OTHER_CPU in said:
         choose = "choose its nodes by -selector, such as kubernetes.io/arch=amd64"
         return f"{image} is for another CPU than the node's: build it for that one, or {choose}"
-    if _ABSENT.search(said):
-        return f"{image} has no launcher: -inject always brings it into the pods, or use an image that has it"
-    return ""
+    if not _ABSENT.search(said):
+        return ""
+    if container == BRINGER:
+        return f"{image} does not bring the launcher: set `launcher-image:` or LAUNCHER_INIT_IMAGE to one that does"
+    if container == AGENT_CONTAINER:
+        return f"{image} has no launcher: set `image:` or `launcher-image:` of the datacenter to another"
+    return f"{image} has no launcher: -inject always brings it into the pods, or use an image that has it"
 
 
 def memory_trouble(ended: Object, labels: Object, containers: Sequence[Object]) -> str:

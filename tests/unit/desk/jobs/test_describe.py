@@ -514,6 +514,7 @@ def test_a_page_without_pods_or_events_says_so() -> None:
 
 
 ABSENT = 'failed to start container: runc create failed: exec: "start_paddle": executable file not found in $PATH'
+NO_PYTHON = 'exec: "/opt/launcher/bin/python": stat /opt/launcher/bin/python: no such file or directory: unknown'
 OTHER_CPU = "exec /opt/launcher/bin/python: exec format error\n"
 
 
@@ -552,6 +553,23 @@ def test_a_pod_whose_image_is_the_reason_says_what_to_do(state: Json, why: str) 
     assert (found.stuck, found.image, found.begun) == (True, "any", False)
 
 
+def test_the_desks_own_pods_are_of_an_image_that_the_datacenter_names() -> None:
+    pod = a_pod({"terminated": {"exitCode": 128, "reason": "StartError", "message": NO_PYTHON}})
+    pod["spec"]["containers"] = [{"name": "files", "image": "any"}]
+    pod["status"]["containerStatuses"][0]["name"] = "files"
+    assert "any has no launcher: set `image:` or `launcher-image:` of the datacenter" in job_state.kube_pod(pod).why
+
+
+def test_an_image_without_the_launcher_fails_where_the_files_of_the_root_are_made() -> None:
+    pod = a_pod({"waiting": {"reason": "PodInitializing"}}, phase="Failed")
+    pod["spec"]["initContainers"] = [{"name": "root-files", "image": "any"}]
+    failed = {"exitCode": 128, "reason": "StartError", "message": NO_PYTHON}
+    pod["status"]["initContainerStatuses"] = [{"name": "root-files", "state": {"terminated": failed}}]
+    found = job_state.kube_pod(pod)
+    assert "any has no launcher: -inject always brings it into the pods" in found.why
+    assert found.stuck
+
+
 def test_a_program_that_ends_so_is_no_trouble_with_the_image() -> None:
     said = {"exitCode": 71, "reason": "Error", "message": "cannot start 'x': Exec format error; is it in the image"}
     found = job_state.kube_pod(a_pod({"terminated": said}))
@@ -566,6 +584,10 @@ def test_a_program_that_ends_so_is_no_trouble_with_the_image() -> None:
             "the launcher's image cannot be pulled (ErrImagePull): not found",
         ),
         ({"terminated": {"exitCode": 71, "reason": "Error", "message": "noexec"}}, "ended with 71"),
+        (
+            {"terminated": {"exitCode": 128, "reason": "StartError", "message": NO_PYTHON}},
+            "ended with 128 (StartError; init does not bring the launcher: set `launcher-image:` or",
+        ),
         (
             {"terminated": {"exitCode": 255, "reason": "Error", "message": OTHER_CPU}},
             "ended with 255 (init is for another CPU than the node's",
