@@ -1,8 +1,8 @@
 """Brings the launcher into a pod whose image has none: `python -m launcher.inject [DIRECTORY [FILE...]]`.
 
 It copies the tree that it runs from, and starts the copy once: what the pod's own container could tell nobody, since
-nothing of ours would run there, is told here; where it cannot be brought whole, nothing of it is left. The files are for
-pods whose `/` is read-only: they mount them there.
+nothing of ours would run there, is told here; where it cannot be brought whole, nothing of it is left. The files are
+for pods whose `/` is read-only: they mount them there.
 """
 
 from __future__ import annotations
