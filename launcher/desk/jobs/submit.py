@@ -217,7 +217,8 @@ def _needed(api: Api, manifests: tuple[_Json, ...]) -> tuple[str, ...]:
     for name in dict.fromkeys(names):
         _there(api, "Secret", name, f"`kubectl create secret generic {name} --from-literal=KEY=VALUE` makes one")
     remedy = "it is the volume behind /pfs: ask the namespace's administrator"
-    found = [_there(api, "PersistentVolumeClaim", name, remedy) for name in dict.fromkeys(set(claimed) - made)]
+    theirs = [name for name in dict.fromkeys(claimed) if name not in made]
+    found = [_there(api, "PersistentVolumeClaim", name, remedy) for name in theirs]
     number = sum(each["spec"]["parallelism"] for each in manifests if each["kind"] == "Job")
     return tuple(each for claim in found for each in claim_doubts(claim, number))
 
