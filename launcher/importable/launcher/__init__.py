@@ -23,6 +23,8 @@ def _of_the_program() -> ModuleSpec | None:
     """Return what the program's Python would have imported without this directory."""
     others = [each for each in sys.path if realpath(each) != _HERE]
     for finder in sys.meta_path:
+        if not hasattr(finder, "find_spec"):  # of a package for an older Python, which that asks in another way
+            continue
         found = finder.find_spec(__name__, others if finder is PathFinder else None)
         if found is not None:
             return found

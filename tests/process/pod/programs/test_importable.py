@@ -89,6 +89,11 @@ class Finds:
         if name == "launcher":
             where = {str(installed / "launcher")!r}
             return spec_from_file_location(name, where + "/__init__.py", submodule_search_locations=[where])
+class FindsAsLongAgo:
+    @staticmethod
+    def find_module(name, path=None):
+        return None
+sys.meta_path.insert(0, FindsAsLongAgo)
 sys.meta_path.append(Finds)
 import launcher
 from launcher import here
