@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -19,7 +20,7 @@ import yaml  # type: ignore[import-untyped]  # comes with the kubernetes package
 
 from launcher.desk.rehearsal import show
 from tests.cluster.kubectl import Kubectl
-from tests.cluster.test_frameworks import CLAIM
+from tests.cluster.test_frameworks import CLAIM, LIBRARY
 from tests.cluster.volumes import Volume, shared
 from tests.grounds.docker.images import BASE, INIT
 from tests.real import install
@@ -70,14 +71,15 @@ def configured(home: Path, namespace: Kubectl) -> None:
     (datacenter,) = whole["datacenters"]
     context = yaml.safe_load(namespace.kubeconfig.read_text())["current-context"]
     datacenter.update({"context": context, "namespace": namespace.namespace, "launcher-image": INIT})
-    datacenter["defaults"] = {"pod": PACKAGES, "env": {"PYTHONPATH": "/packages", "OMP_NUM_THREADS": "1"}}
+    found_at = {"PYTHONPATH": "/packages", "LD_LIBRARY_PATH": "/pfs/here/home/me/lib"}
+    datacenter["defaults"] = {"pod": PACKAGES, "env": {**found_at, "OMP_NUM_THREADS": "1"}}
     path = home / ".paddle" / "config"
     path.parent.mkdir(parents=True)
     path.write_text(yaml.safe_dump(whole))
 
 
-def packages(example: Example, namespace: Kubectl) -> None:
-    """Put the framework's packages on a volume that pods may read."""
+def packages(example: Example, namespace: Kubectl, claimed: Volume) -> None:
+    """Put the framework's packages on a volume that pods may read, and what Paddle loads on the user's own."""
     try:
         python = install.python(example.environment)
     except install.NotHere as error:
@@ -87,6 +89,9 @@ def packages(example: Example, namespace: Kubectl) -> None:
         pytest.skip(f"the packages are {found.parent.name}'s, and the image has Python 3.11")
     name = f"packages-{namespace.namespace}"
     namespace.apply(shared(namespace.namespace, "packages", found, name), CLAIM % name)
+    (claimed.path / "lib").mkdir()
+    if library := next(Path("/usr/lib").glob(f"*-linux-gnu/{LIBRARY}"), None):
+        shutil.copy(library, claimed.path / "lib")
 
 
 @pytest.fixture
@@ -110,7 +115,7 @@ def test_what_the_page_says_trains_a_model(
 ) -> None:
     claimed.path.chmod(0o777)
     namespace("label", "namespace", namespace.namespace, "pod-security.kubernetes.io/enforce=restricted")
-    packages(example, namespace)
+    packages(example, namespace, claimed)
     configured(tmp_path, namespace)
     (built,) = (tmp_path / "wheel").glob("*.whl")
     offline = (
