@@ -15,6 +15,7 @@ from bench.gang import gang
 from bench.gang_waking import waking
 from bench.here import here
 from bench.idle import idle
+from bench.injected import injected
 from bench.lives import Ground
 from bench.meet import meet
 from bench.movielens import movielens
@@ -41,6 +42,7 @@ BENCHMARKS: dict[str, Callable[[Ground], tuple[Row, ...]]] = {
     "data": data,
     "desk": desk,
     "pfs": pfs,
+    "injected": injected,
     "training": training,
     "v1": v1,
     "movielens": movielens,
