@@ -185,8 +185,8 @@ class Recorder:
 
     def _keep_run(self, runs: Runs) -> None:
         """Say that programs of this run may run, or that none does; begin it once the one before it is over."""
-        if self._counter is not None:
-            runs.move(self._counter)
+        if (counter := self._counter) is not None:  # once: the main thread may change it meanwhile
+            runs.move(counter)
         if self._rest != self._rested:
             rest = self._rest
             if rest:
