@@ -75,7 +75,7 @@ def test_several_programs_in_a_pod_train_beside_a_sidecar(namespace: Kubectl, cl
         entry_point=f"{PYTHON} train.py",
         runtime="torch",
         processes=2,
-        trainers=2,
+        trainers=3,  # the volume has a shard for each
         trainer_package_path=f"{MOUNT}/program",
         env_from="own",
         secret_files={"own": "/secrets/own"},
@@ -85,11 +85,11 @@ def test_several_programs_in_a_pod_train_beside_a_sidecar(namespace: Kubectl, cl
     )
     begin(namespace, job)
     await_state(namespace, "Complete", timeout=120)
-    logs = [claimed.output / f"node_{pod}" / name for pod in (0, 1) for name in ("train.log", "train-1.log")]
+    logs = [claimed.output / f"node_{pod}" / name for pod in range(3) for name in ("train.log", "train-1.log")]
     assert [log.read_text().strip() for log in logs] == [
-        f"hello {rank} 4 {rank % 2} of-a-secret by-overlay of-a-secret True" for rank in range(4)
+        f"hello {rank} 6 {rank % 2} of-a-secret by-overlay of-a-secret True" for rank in range(6)
     ]
-    assert len(namespace.items("pods", "--selector", "team=vision")) == 2
+    assert len(namespace.items("pods", "--selector", "team=vision")) == 3
 
 
 def test_both_roles_train_with_parts_of_their_own(namespace: Kubectl, claimed: Directory) -> None:
