@@ -24,7 +24,12 @@ NOTHING, MUSL = "any:nothing", "any:musl"
 # The oldest Debian to be had, and with `make images` one that is newer than the launcher's base, without a Python.
 NEW = {"any:trixie": lambda: base_tar("trixie", ())} if "ALL_IMAGES" in os.environ else {}
 DEBIANS: dict[str, Callable[[], Path]] = {"any:bullseye": old_tar, **NEW}
-WITH_A_SHELL = (MUSL, *DEBIANS, BASE)
+# And where this machine has one, Python 3.8 on the launcher's base: the oldest that `launcher.here` runs on.
+PYENV = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+FOUND = sorted(PYENV.glob("3.8.*"))[-1:] if "ALL_IMAGES" in os.environ else []
+OLD_PYTHON = dict(zip(("any:python3.8",), FOUND, strict=False))
+WITH_PYTHON = ("any:bullseye", BASE, *OLD_PYTHON)
+WITH_A_SHELL = (MUSL, *DEBIANS, BASE, *OLD_PYTHON)
 IMAGES = (NOTHING, *WITH_A_SHELL)
 # What Kubernetes' standard `restricted` asks, a root file system that is read-only, and a user whom nobody knows.
 CAREFUL = (
@@ -44,6 +49,12 @@ ODD = {
 JOB = {"LAUNCHER_PEERS": "self", "LAUNCHER_RUNTIME": "env", "JOB_NAME": "job", "LAUNCHER_WORKDIR": "/work"}
 START = "/launcher/bin/start_paddle"
 ALONE = "/programs/alone"
+WITH_OLD_PYTHON = f"""\
+FROM {BASE}
+COPY bin /opt/python/bin
+COPY lib /opt/python/lib
+RUN ln -s /opt/python/lib/libpython3.8.so.1.0 /usr/lib/ && ln -sf /opt/python/bin/python3.8 /usr/bin/python3
+"""
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +100,8 @@ def images(docker: Docker, place: Path) -> None:
         pytest.skip(f"no images here: {error}")
     for image, tar in tars.items():
         docker.says("import", str(tar), image, timeout=300)
+    for image, python in OLD_PYTHON.items():
+        docker.build(image, python, dockerfile=WITH_OLD_PYTHON)
     for name, files in (
         (NOTHING, {}),
         (MUSL, {"bin/sh": "busybox", "lib/ld-musl-x86_64.so.1": "ld-musl-x86_64.so.1"}),
@@ -175,6 +188,16 @@ def test_term_reaches_the_program_and_is_the_verdict(pod: Pod, image: str) -> No
         assert pod.docker.says("wait", container) == "143"
     finally:
         pod.docker.says("rm", "--force", container)
+
+
+@pytest.mark.parametrize("image", WITH_PYTHON)
+def test_a_program_of_the_images_own_python_asks_the_launcher(pod: Pod, image: str) -> None:
+    asks = "from launcher import here; here.barrier('all'); print('Python', *version, here.rank())"
+    words = ("python3", "-c", f"import sys; version = sys.version_info[:2]; {asks}")
+    done = pod.run(image, START, "--", *words, **JOB, LAUNCHER_IMPORTABLE="on")
+    assert done.returncode == 0, done.stderr
+    expected = {"any:bullseye": "3 9", BASE: "3 11"}.get(image, "3 8")
+    assert f"Python {expected} 0\n" in done.stdout
 
 
 def test_where_there_is_no_python_its_own_runs_a_program(pod: Pod) -> None:
