@@ -61,10 +61,17 @@ def _make(tar: Path, suite: str, packages: Sequence[str]) -> None:
 
 
 def _mirror(suite: str) -> tuple[str, ...]:
-    """Return where this machine has its own packages from; without an answer debootstrap knows one itself."""
-    words = ("apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", f"Codename: {suite}")
-    done = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)
-    return tuple(done.stdout.split()[:1])
+    """Return where this machine has its own packages from, which is where those of other suites are, too.
+
+    Without an answer debootstrap knows one itself.
+    """
+    words = ("apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages")
+    for codename in (suite, SUITE):
+        asked = (*words, f"Codename: {codename}")
+        done = subprocess.run(asked, capture_output=True, text=True, timeout=30, check=False)
+        if found := done.stdout.split()[:1]:
+            return tuple(found)
+    return ()
 
 
 def _do(*words: str) -> None:
