@@ -61,13 +61,9 @@ FOUND = """\
 def packages() -> Path:
     """Return the directory with the frameworks' packages, of a Python that the image has as well."""
     try:
-        python = install.python(install.FRAMEWORKS)
+        return install.packages(install.FRAMEWORKS)
     except install.NotHere as error:
         pytest.skip(f"no frameworks: {error}")
-    (found,) = python.parents[1].glob("lib/python3.*/site-packages")
-    if found.parent.name != "python3.11":
-        pytest.skip(f"the packages are {found.parent.name}'s, and the image has Python 3.11")
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +91,11 @@ def furnish(directory: Path, example: Example) -> None:
     directory.mkdir()
     shutil.copy(example.program, directory)
     shutil.copytree(ROOT / "launcher", directory / "launcher", ignore=shutil.ignore_patterns("__pycache__"))
+    put_library(directory)
+
+
+def put_library(directory: Path) -> None:
+    """Copy the library of this machine, where it has it."""
     if found := next(Path("/usr/lib").glob(f"*-linux-gnu/{LIBRARY}"), None):
         shutil.copy(found, directory / LIBRARY)
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -20,7 +19,7 @@ import yaml  # type: ignore[import-untyped]  # comes with the kubernetes package
 
 from launcher.desk.rehearsal import show
 from tests.cluster.kubectl import Kubectl
-from tests.cluster.test_frameworks import CLAIM, LIBRARY
+from tests.cluster.test_frameworks import CLAIM, put_library
 from tests.cluster.volumes import Volume, shared
 from tests.grounds.docker.images import BASE, INIT
 from tests.real import install
@@ -81,17 +80,13 @@ def configured(home: Path, namespace: Kubectl) -> None:
 def packages(example: Example, namespace: Kubectl, claimed: Volume) -> None:
     """Put the framework's packages on a volume that pods may read, and what Paddle loads on the user's own."""
     try:
-        python = install.python(example.environment)
+        found = install.packages(example.environment)
     except install.NotHere as error:
         pytest.skip(f"no frameworks: {error}")
-    (found,) = python.parents[1].glob("lib/python3.*/site-packages")
-    if found.parent.name != "python3.11":
-        pytest.skip(f"the packages are {found.parent.name}'s, and the image has Python 3.11")
     name = f"packages-{namespace.namespace}"
     namespace.apply(shared(namespace.namespace, "packages", found, name), CLAIM % name)
     (claimed.path / "lib").mkdir()
-    if library := next(Path("/usr/lib").glob(f"*-linux-gnu/{LIBRARY}"), None):
-        shutil.copy(library, claimed.path / "lib")
+    put_library(claimed.path / "lib")
 
 
 @pytest.fixture

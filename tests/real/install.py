@@ -33,12 +33,21 @@ LARGE = Environment(
     stays=7000e6,
     machines=("x86_64",),
 )
+OF_IMAGES = "python3.11"
 ALL = (PADDLE, FRAMEWORKS, LARGE)
 
 
 def python(environment: Environment = PADDLE) -> Path:
     """Return it, installed if need be."""
     return python_env.python(environment, ProgressLine(sys.stderr))
+
+
+def packages(environment: Environment) -> Path:
+    """Return the directory of its packages, for a pod of the images, which have one Python."""
+    (found,) = python(environment).parents[1].glob("lib/python3.*/site-packages")
+    if found.parent.name != OF_IMAGES:
+        raise NotHere(f"the packages are {found.parent.name}'s, and the image has {OF_IMAGES}")
+    return found
 
 
 if __name__ == "__main__":

@@ -150,6 +150,10 @@ class Life:
 class Lives:
     """The lives of one test; when it ends, each process of theirs has to be gone."""
 
+    enter: Sequence[str] = ()  # the words that lead to where they are, in front of all
+    inside: Sequence[str] = ()  # and those behind a process namespace of their own
+    launcher: Sequence[str] = (*LAUNCHER, "--")
+
     def __init__(self) -> None:
         """Mark what is about to be started, so that it can be found wherever it goes."""
         self._mark = uuid.uuid4().hex
@@ -173,13 +177,15 @@ class Lives:
         whole_env: Mapping[str, str] | None = None,
         preexec: Callable[[], None] | None = None,
         pass_fds: Sequence[int] = (),
-        launcher: Sequence[str] = (*LAUNCHER, "--"),
+        launcher: Sequence[str] | None = None,
     ) -> Life:
         """Start a launcher with a command, in a session of its own; `before` are the words in front of all."""
+        launcher = self.launcher if launcher is None else launcher
+        within = (*self.enter, *before, *(NAMESPACE if process_one else ()), *self.inside)
         err = Path(self._room.name, str(len(self._lives)))
         with err.open("wb") as stderr:
             process = subprocess.Popen(
-                [*before, *(NAMESPACE if process_one else ()), *launcher, *self.words(command)],
+                [*within, *launcher, *self.words(command)],
                 env={**whole_env, MARK: self._mark} if whole_env is not None else self.environment(env),
                 stdin=subprocess.PIPE,  # one that nobody writes to: a child may wait on it for ever
                 stdout=subprocess.PIPE,

@@ -6,7 +6,7 @@ import platform
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,7 @@ import pytest
 
 from tests.grounds.docker import NotHere
 from tests.grounds.docker.base import old_tar
-from tests.support.lives import CHILDREN, Life, Lives
+from tests.support.lives import CHILDREN, Lives
 
 START_PADDLE = ("/launcher/bin/start_paddle", "--")
 PYTHON = "/launcher/bin/python"
@@ -55,37 +55,16 @@ class Image:
 class Within(Lives):
     """Lives of launchers that were brought into an image's root, with all that they start."""
 
+    launcher = START_PADDLE
+
     def __init__(self, image: Image) -> None:
         """Take the image in which all of them are."""
         super().__init__()
-        self.image = image
+        self.image, self.enter, self.inside = image, image.enter, image.inside
 
     def words(self, command: Sequence[str]) -> tuple[str, ...]:
         """Return how a command is called there."""
         return self.image.words(command)
-
-    def start(
-        self,
-        *command: str,
-        env: Mapping[str, str] | None = None,
-        process_one: bool = False,
-        before: Sequence[str] = (),
-        whole_env: Mapping[str, str] | None = None,
-        preexec: Callable[[], None] | None = None,
-        pass_fds: Sequence[int] = (),
-        launcher: Sequence[str] = START_PADDLE,
-    ) -> Life:
-        """Start the launcher that was brought, with a command."""
-        return super().start(
-            *command,
-            env=env,
-            process_one=process_one,
-            before=(*self.image.enter, *before),
-            whole_env=whole_env,
-            preexec=preexec,
-            pass_fds=pass_fds,
-            launcher=(*self.image.inside, *launcher),
-        )
 
 
 def musl(root: Path) -> None:

@@ -14,7 +14,7 @@ from launcher.text import one_line
 
 MIB = 1 << 20
 _LAST_WORDS = 500  # characters
-SHM_ASKED = 512 * MIB  # that a job's pod asks for
+SHM_ASKED = 512 * MIB  # that the probe asks for
 _SHARED = "use a claim that all nodes can write to, on NFS, CephFS or EFS"
 
 

@@ -15,6 +15,7 @@ import pytest
 from launcher.job import PaddleJob
 from tests.grounds.api.control_plane import ControlPlane, place_of
 from tests.process.desk.test_paddlectl import NAME, SUBMIT, everything
+from tests.process.desk.test_refusals import is_refused
 from tests.support.desks import User, user
 from tests.support.golden_jobs import PODS
 from tests.support.waiting import wait_until
@@ -201,11 +202,7 @@ def test_an_unknown_queue_is_told_where_there_is_kueue(plane: ControlPlane, me: 
 def test_what_cannot_be_asked_for_is_one_sentence_and_nothing_is_made(
     plane: ControlPlane, me: User, words: tuple[str, ...], code: int, told: str
 ) -> None:
-    said = me(*SUBMIT, *words)
-    assert (said.code, said.out) == (code, "")
-    assert told in said.err
-    assert len(said.err.splitlines()) == 1
-    assert everything(plane, me) == set()
+    is_refused(plane, me, words, code, told)
 
 
 @pytest.mark.parametrize(

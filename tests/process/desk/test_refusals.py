@@ -53,6 +53,11 @@ def test_a_submit_that_fails_half_way_leaves_nothing(plane: ControlPlane, me: Us
 def test_what_cannot_be_is_told_before_anything_is_sent(
     plane: ControlPlane, me: User, words: tuple[str, ...], code: int, told: str
 ) -> None:
+    is_refused(plane, me, words, code, told)
+
+
+def is_refused(plane: ControlPlane, me: User, words: tuple[str, ...], code: int, told: str) -> None:
+    """Hold that a submit with these words is refused in one sentence, and that nothing is made."""
     said = me(*SUBMIT, *words)
     assert (said.code, said.out) == (code, "")
     assert told in said.err
