@@ -36,6 +36,25 @@ PHASES = frozenset([JOINING, STAGING, SERVING, TRAINING, TRAINED, DONE, FAILED, 
 # How far a generation has come, by its leader's word; two of its stages are called as a pod's phases are.
 GATHERING, READYING, CHECKING, OVER = "gathering", "readying", "checking", "over"
 
+
+class Alarmed:
+    """What is found out about a training that goes on: in statuses, events and metrics."""
+
+    STALLED, NO_STEP, TIMED_OUT, NOT_A_NUMBER, SLOW = "stalled", "no_step", "timed_out", "not_a_number", "slow"
+
+
+class Spent:
+    """What the seconds of a member were, in its ledger.
+
+    Those of a training are open until it is known whether a later start goes on after them (kept) or before them
+    (lost). What nobody counted is unknown.
+    """
+
+    WAITING, STAGING, STARTING, SAVING, BARRIER = "waiting", "staging", "starting", "saving", "barrier"
+    OPEN, KEPT, LOST, LEAVING, UNKNOWN = "training", "kept", "lost", "leaving", "unknown"
+    GOOD = (OPEN, KEPT)  # training that is not known to be lost
+
+
 STATUS_PORT = 7170  # probes, NetworkPolicies and the desk ask it
 MEETING_PORT = 12400  # the first, where programs without pservers meet; ephemeral ports are above it
 MEETING_TURNS = 6  # one for each generation, in turn
@@ -85,6 +104,8 @@ COUNTERS = (
 )  # moved while programs of the run may run: by its leader, and by the second member
 REST = "rest"  # the generation of which none runs any more
 RUN = "run-number"  # the number of this record's run
+STACKS = "looks"  # a directory: where the programs stood, a file for each look and program
+NODE_FAILURES = "nodes.jsonl"  # beside the runs of a name: what failed on which node
 # The pod's own, as the kubelet mounts it.
 SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
@@ -130,6 +151,16 @@ def runs_directory(job: str) -> str:
 def run_file(number: int) -> str:
     """Return the file of a run, in that directory."""
     return f"run-{number}.json"
+
+
+def stacks_file(generation: int, look: int, role: str, rank: int) -> str:
+    """Return the file of a program's stacks, in the directory for them."""
+    return f"{generation}-{look}-{role}-{rank}.txt"
+
+
+def look_socket(address: str, port: int) -> str:
+    """Return the abstract socket at which a pod asks its launcher for a look, by POD_IP and the status port."""
+    return f"{NAME}-look.{address}.{port}"
 
 
 def generation_file(number: int) -> str:

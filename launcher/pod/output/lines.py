@@ -29,6 +29,10 @@ class Lines:
         self._rest += block[end + 1 :]
         return out if len(self._rest) <= self._limit else out + self.rest()
 
+    def apart(self, lines: bytes) -> bytes:
+        """Return whole lines of another's with the same prefix; what is unfinished here stays so."""
+        return Lines(self._prefix).feed(lines)
+
     def rest(self) -> bytes:
         """Return the unfinished line, finished; nothing where there is none."""
         if not self._rest:

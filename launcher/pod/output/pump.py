@@ -49,6 +49,14 @@ class Pump:
         os.close(self.write_end)
         self._thread.start()
 
+    def say(self, lines: bytes) -> None:
+        """Put whole lines of the launcher's own among the child's; any thread may call it."""
+        with self._taking:
+            self.tail = (self.tail + lines)[-_TAIL:]
+        if self._log:
+            self._log(lines)
+        self._out(self._lines.apart(lines) if self._lines else lines)
+
     def settle(self, until: float) -> None:
         """Wait until what is in the pipe now is in the tail, no longer than given; not for what comes later."""
         whole = 0

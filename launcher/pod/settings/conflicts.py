@@ -33,6 +33,7 @@ def contradictions(settings: Settings, given: AbstractSet[str]) -> list[str]:
         *_names(settings, given),
         *_roles(settings, given),
         *_size(settings),
+        *_width(settings),
         *_paths(settings),
         *_ports(settings),
         *_v1(settings),
@@ -129,6 +130,36 @@ def _size(settings: Settings) -> Cases:
             settings.lap > settings.timing.lap,
             f"{settings.members} pods cannot all poll their leader in time with LAUNCHER_PEER_TIMEOUT={given:g}: "
             f"expected at least {needed}, on every pod",
+        ),
+    )
+
+
+def _width(settings: Settings) -> Cases:
+    width, timing = settings.width, settings.timing
+    if not width.elastic:
+        return ()
+    said = f"LAUNCHER_MEMBERS={width.least}:{width.most}"
+    together = settings.runtime.has_pservers and not settings.separated
+    return (
+        (
+            settings.peers.source is not PeersFrom.KUBERNETES,
+            f"{said} with LAUNCHER_PEERS={settings.peers.source}, which does not tell which pods there are: "
+            "expected kubernetes, or one number of members",
+        ),
+        (
+            not settings.recorded,
+            f"{said} and no record (JOB_PATH or LAUNCHER_RECORD): two halves of the gang could each be enough; "
+            "expected a volume that all pods share, or one number of members",
+        ),
+        (
+            together,
+            f"{said} with LAUNCHER_RUNTIME={settings.runtime} and a pserver in each pod, whose tables would have to "
+            "be dealt anew: expected pservers apart (LAUNCHER_ROLE=pserver and trainer), or one number of members",
+        ),
+        (
+            width.shrink_after >= timing.rejoin,
+            f"LAUNCHER_SHRINK_AFTER={width.shrink_after:g}: expected less than "
+            f"LAUNCHER_REJOIN_TIMEOUT={timing.rejoin:g}",
         ),
     )
 

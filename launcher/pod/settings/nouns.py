@@ -5,6 +5,7 @@ No I/O here. `variables` reads them.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
@@ -12,6 +13,7 @@ from pathlib import PurePosixPath
 from launcher import contract
 from launcher.pod.settings.arguments import Flags
 
+NODE_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")  # of Kubernetes
 TURNS = contract.MEETING_TURNS
 # Of all members together, as many as cost a leader a small part of a processor (bench/swarm.py).
 POLLS_A_SECOND = 400
@@ -63,6 +65,33 @@ class Peers:
     trainers: tuple[str, ...] = ()
 
 
+class Resize(StrEnum):
+    """When pods that are ready take part in a training that runs: after its next pass, at once, or never."""
+
+    PASS = "pass"  # noqa: S105  # of a training
+    NOW = "now"
+    NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Width:
+    """How many pods with a trainer the gang has, at the least and at the most, and when that number changes.
+
+    `settle` is how long the first who are there wait for more, `shrink_after` how long the others wait for one lost.
+    """
+
+    least: int
+    most: int
+    settle: float
+    shrink_after: float
+    resize: Resize
+
+    @property
+    def elastic(self) -> bool:
+        """Whether it may change."""
+        return self.least < self.most
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
     """The v1 pserver's network flags, of which fleet has the first port, too; and where the other runtimes meet."""
@@ -112,6 +141,7 @@ class Timing:
     rejoin: float
     peer: float
     stall: float | None
+    progress: float | None  # without a step, though the program works
 
     @property
     def lap(self) -> float:
@@ -127,7 +157,8 @@ class Settings:
     role: Role
     peers: Peers
     pservers: int
-    trainers: int
+    trainers: int  # at the most
+    width: Width
     counted_by: str
     job: str
     gang: str
@@ -137,6 +168,7 @@ class Settings:
     config_dir: PurePosixPath | None
     workdir: PurePosixPath
     address: str
+    node: str
     index: int | None
     ports: Ports
     processes: int  # trainers in this pod; 0: one for each device that it sees
@@ -144,11 +176,13 @@ class Settings:
     stage_threads: int  # 0: as the file system's kind says
     timing: Timing
     max_restarts: int
+    nan_fails: bool  # a reported number that is none ends the training
     status_port: int
     record: str
     resume: bool
     prefix: bool | None
     importable: bool  # by programs that have no package `launcher`
+    stacks: bool  # whether Python programs can be asked where they stand
     command: tuple[str, ...]
     flags: Flags
     plain_init: bool

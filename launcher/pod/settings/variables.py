@@ -15,12 +15,25 @@ from launcher.contract import MEETING_PORT, MOST_PROCESSES, OUTPUT, PSERVER_PORT
 from launcher.pod.outcome import SettingsError
 from launcher.pod.settings import arguments as command_line
 from launcher.pod.settings.conflicts import contradictions
-from launcher.pod.settings.nouns import Peers, PeersFrom, Ports, Role, Runtime, Settings, Timing
+from launcher.pod.settings.nouns import (
+    NODE_NAME,
+    Peers,
+    PeersFrom,
+    Ports,
+    Resize,
+    Role,
+    Runtime,
+    Settings,
+    Timing,
+    Width,
+)
 from launcher.pod.settings.reader import Reader
 
+MOST_TRAINERS = 100_000
 # What a launcher gives to its programs, one of which may be a launcher again.
 GIVEN_TO_PROGRAMS = (
     *("LAUNCHER_RESUME_DIR", "LAUNCHER_START_PASS", "LAUNCHER_HERE", "LAUNCHER_LIFE", "LAUNCHER_NODE_RANK"),
+    "LAUNCHER_FRAMES",
 )
 
 
@@ -57,6 +70,7 @@ def _settings(reader: Reader, arguments: Sequence[str], here: PurePosixPath) -> 
         peers=peers,
         pservers=counts.pservers,
         trainers=counts.trainers,
+        width=_width(reader, counts),
         counted_by=counts.by,
         job=reader.label("JOB_NAME"),
         gang=reader.label("LAUNCHER_GANG", shown="JOB_NAME") or reader.environ.get("JOB_NAME", ""),
@@ -66,6 +80,7 @@ def _settings(reader: Reader, arguments: Sequence[str], here: PurePosixPath) -> 
         config_dir=reader.directory("TRAIN_CONFIG_DIR"),
         workdir=reader.absolute("LAUNCHER_WORKDIR", shown="the current directory") or here,
         address=reader.address("POD_IP"),
+        node=_node(reader),
         index=reader.index("JOB_COMPLETION_INDEX"),
         ports=_ports(reader),
         processes=_processes(reader, runtime),
@@ -73,11 +88,13 @@ def _settings(reader: Reader, arguments: Sequence[str], here: PurePosixPath) -> 
         stage_threads=_whole_or(reader, "LAUNCHER_STAGE_THREADS", "auto", high=64),
         timing=_timing(reader),
         max_restarts=reader.whole("LAUNCHER_MAX_RESTARTS", default=3, low=0, high=1000),
+        nan_fails=not reader.switch("LAUNCHER_NAN", on="tell", off="fail"),
         status_port=reader.whole("LAUNCHER_STATUS_PORT", default=STATUS_PORT, low=1, high=65535),
         record=reader.absolute_or_none("LAUNCHER_RECORD", shown=f"{OUTPUT}/{RECORD} in the job's directory"),
         resume=reader.switch("LAUNCHER_RESUME", on="auto", off="never"),
         prefix=reader.switch_or_auto("LAUNCHER_LOG_PREFIX"),
         importable=not reader.switch("LAUNCHER_IMPORTABLE", on="off", off="on"),
+        stacks=reader.switch("LAUNCHER_STACKS", on="on", off="off"),
         command=command,
         flags=flags,
         plain_init=init,
@@ -89,6 +106,12 @@ def _settings(reader: Reader, arguments: Sequence[str], here: PurePosixPath) -> 
             contradictions(settings, given={name for name, value in reader.environ.items() if value})
         )
     return settings
+
+
+def _node(reader: Reader) -> str:
+    """Return the node's name; the variable is not the launcher's alone, and what is no name is another's."""
+    found = reader.text("NODE_NAME", shown="what the API shows")
+    return found if NODE_NAME.fullmatch(found) else ""
 
 
 def _command(reader: Reader, command: tuple[str, ...]) -> tuple[str, ...]:
@@ -174,14 +197,44 @@ def _whole_or(reader: Reader, name: str, word: str, *, high: int) -> int:
 
 
 def _timing(reader: Reader) -> Timing:
-    stall = reader.text("LAUNCHER_STALL_TIMEOUT", default="off")
     return Timing(
         grace=reader.seconds("LAUNCHER_GRACE", default=25),
         join=reader.seconds("LAUNCHER_JOIN_TIMEOUT", default=600),
         rejoin=reader.seconds("LAUNCHER_REJOIN_TIMEOUT", default=900),
         peer=reader.seconds("LAUNCHER_PEER_TIMEOUT", default=15),
-        stall=None if stall == "off" else reader.seconds("LAUNCHER_STALL_TIMEOUT", default=0, shown="off"),
+        stall=_seconds_or_off(reader, "LAUNCHER_STALL_TIMEOUT"),
+        progress=_seconds_or_off(reader, "LAUNCHER_PROGRESS_TIMEOUT"),
     )
+
+
+def _seconds_or_off(reader: Reader, name: str) -> float | None:
+    if reader.text(name, default="off") == "off":
+        return None
+    return reader.seconds(name, default=0, shown="off")
+
+
+def _width(reader: Reader, counts: Counts) -> Width:
+    return Width(
+        least=counts.least,
+        most=counts.trainers,
+        settle=reader.seconds("LAUNCHER_SETTLE", default=30),
+        shrink_after=reader.seconds("LAUNCHER_SHRINK_AFTER", default=60),
+        resize=reader.choice("LAUNCHER_RESIZE", Resize, default=Resize.PASS),
+    )
+
+
+def _members(reader: Reader) -> tuple[int, int]:
+    """Return the least and the most of LAUNCHER_MEMBERS, zeros where it is not given."""
+    given = reader.text("LAUNCHER_MEMBERS", shown="as many as are waited for")
+    if not given:
+        return 0, 0
+    found = re.fullmatch(r"([0-9]{1,6})(?::([0-9]{1,6}))?", given)
+    least, most = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
+    if 1 <= least <= most <= MOST_TRAINERS:
+        return least, most
+    expected = f"MIN:MAX, such as 2:5, from 1 to {MOST_TRAINERS} and the smaller one first"
+    reader.problem("LAUNCHER_MEMBERS", given, expected)
+    return 1, 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,21 +242,28 @@ class Counts:
     """How many are expected, and which variable says so: it comes from settings, never from what is there."""
 
     pservers: int
-    trainers: int
+    trainers: int  # at the most
+    least: int  # trainers that are enough
     by: str
 
     @classmethod
     def read(cls, reader: Reader, peers: Peers, role: Role) -> Counts:
         """Take the numbers from their variables; a list of addresses has its own, a pod by itself is one."""
-        together = reader.whole("CONF_PADDLE_GRADIENT_NUM", default=0, low=1, high=100_000, shown="")
-        trainers = reader.whole("TRAINERS", default=0, low=1, high=100_000, shown="") or together
-        pservers = reader.whole("PSERVERS", default=0, low=1, high=100_000, shown="")
+        together = reader.whole("CONF_PADDLE_GRADIENT_NUM", default=0, low=1, high=MOST_TRAINERS, shown="")
+        trainers = reader.whole("TRAINERS", default=0, low=1, high=MOST_TRAINERS, shown="") or together
+        pservers = reader.whole("PSERVERS", default=0, low=1, high=MOST_TRAINERS, shown="")
+        least, most = _members(reader)
+        trains = "CONF_PADDLE_GRADIENT_NUM" if role is Role.NODE else "TRAINERS"
         if role is Role.NODE:
             asked = {"CONF_PADDLE_GRADIENT_NUM": (together, peers.trainers)}
         else:
             asked = {"PSERVERS": (pservers, peers.pservers), "TRAINERS": (trainers, peers.trainers)}
         found = []
         for name, (given, listed) in asked.items():
+            if most and name == trains:
+                if given not in (0, most):
+                    reader.problem(name, str(given), f"{most}, the most of LAUNCHER_MEMBERS, or nothing")
+                given = most
             itself = 1 if peers.source is PeersFrom.SELF else 0
             own = len(listed) if peers.source is PeersFrom.STATIC else itself
             if not given and not own and not reader.environ.get(name):
@@ -211,4 +271,5 @@ class Counts:
             if given and own and given != own:
                 reader.problem(name, str(given), f"{own}, the number in LAUNCHER_PEERS")
             found.append(given or own)
-        return cls(pservers=found[0], trainers=found[-1], by=" and ".join(asked))
+        by = " and ".join("LAUNCHER_MEMBERS" if most and name == trains else name for name in asked)
+        return cls(pservers=found[0], trainers=found[-1], least=min(least, most) or found[-1], by=by)

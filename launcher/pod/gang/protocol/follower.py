@@ -39,7 +39,8 @@ _MAY_RUN = {Stage.SERVING: MayRun.PSERVERS, Stage.TRAINING: MayRun.ALL, Stage.CH
 class Orders:
     """What to do now: the generation to be ready for, what may run in it, how it ends; when to ask again.
 
-    `kill` says that its children end at once, without grace; `check` that its pserver is to be looked at.
+    `kill` says that its children end at once, without grace; `check` that its pserver is to be looked at. `look` is
+    the number of the look for which their stacks are to be taken.
     """
 
     ready: int = 0
@@ -47,6 +48,7 @@ class Orders:
     end: Outcome | None = None
     kill: bool = False
     check: bool = False
+    look: int = 0
     verdict: Outcome | None = None
     until: float | None = None
 
@@ -87,7 +89,9 @@ def instructed(before: Instructions, orders: Orders, now: float) -> Instructions
     cause = before.cause
     if cause is None or (orders.kill and cause.grace != 0):
         cause = _cause(orders, before.grace, now)
-    return replace(before, run=_ROLES[orders.run], cause=cause, check=orders.check, until=orders.until)
+    return replace(
+        before, run=_ROLES[orders.run], cause=cause, check=orders.check, look=orders.look, until=orders.until
+    )
 
 
 def _cause(orders: Orders, grace: float | None, now: float) -> Cause | None:
@@ -138,7 +142,7 @@ def _in_generation(heard: Heard, word: LeaderMessage | None, view: View, rules: 
         reason = word.cause.reason if word.cause else "the generation ended"
         return Orders(end=ended(reason), kill=kill, until=until)
     run = _MAY_RUN.get(word.stage, MayRun.NOTHING)
-    return Orders(ready=number, run=run, check=word.stage is Stage.CHECKING, until=until)
+    return Orders(ready=number, run=run, check=word.stage is Stage.CHECKING, look=word.look, until=until)
 
 
 def ended(reason: str) -> Outcome:

@@ -9,14 +9,17 @@ from dataclasses import replace
 
 from launcher.contract import NO_RESTART, Code
 from launcher.pod.gang.protocol.barriers import deadlocked, gathered
+from launcher.pod.gang.protocol.budget import following, hopeless, reached_by, spent_by
 from launcher.pod.gang.protocol.leader_state import (
     FIRST_QUESTION,
     SEALING,
     Lead,
     awaits_askers,
     end_if_overdue,
+    failure_noted,
     failure_of,
     number_of,
+    on_its_node,
     outlived,
     patience,
     replaced,
@@ -24,12 +27,15 @@ from launcher.pod.gang.protocol.leader_state import (
     seal,
     sealed,
     sealing,
+    spent_of,
     statuses_of,
 )
 from launcher.pod.gang.protocol.lease import alive_until, lost_at, strangers_until
+from launcher.pod.gang.protocol.looks import explained, looked_around
 from launcher.pod.gang.protocol.messages import Failure, Generation, LeaderMessage, Stage, Status
 from launcher.pod.gang.protocol.reasons import deserted, lacking, told, unequal, unmet, unrecorded, unstaged
 from launcher.pod.gang.protocol.state import Rules, View
+from launcher.pod.gang.protocol.width import Growth, due, grown, has_another_order, runs_without, too_few
 from launcher.pod.outcome import Outcome
 from launcher.pod.settings.nouns import Role
 
@@ -47,7 +53,9 @@ TRANSITIONS = {
     (Stage.READYING, Stage.OVER): "the verdict of another leader stands in the record",
     (Stage.SERVING, Stage.OVER): "the verdict of another leader stands in the record",
     (Stage.TRAINING, Stage.OVER): "the verdict of another leader stands in the record",
-    (Stage.GATHERING, Stage.OVER): "a failure that no restart cures, no restart left, or the deadline",
+    (Stage.GATHERING, Stage.OVER): (
+        "a failure that no restart cures, no restart left, a failure alike for the third time, or the deadline"
+    ),
 }
 # What another start cannot cure: bad data, a program or a shard that is not there, settings that cannot be right.
 # A generation that trained for less than this is one of a crash loop, which goes round ever more slowly.
@@ -66,7 +74,7 @@ def lead(before: Lead, view: View, rules: Rules) -> Lead:
     if before.word.stage is Stage.GATHERING:
         after = _gather(before, view, rules)
     elif cause := _trouble(before.word, view, rules):
-        after = _end(before, cause, view, rules)
+        after = _end(before, explained(before.looks, cause, view.now), view, rules)
     else:
         after = _advance(before, view, rules)
     return end_if_overdue(before, after, view, rules)
@@ -79,9 +87,13 @@ def due_again(lead: Lead, view: View, rules: Rules) -> float | None:
         return None
     if lead.sealing:
         return lead.since + SEALING
-    times = [time for time in (lead.not_before, lead.hold) if time > view.now]
+    times = [time for time in (lead.not_before, lead.hold, due(lead.growth) or 0.0) if time > view.now]
+    if lead.word.stage is Stage.TRAINING and lead.looks.due is not None:
+        times.append(lead.looks.due)
     if lead.rival and strangers_until(lead.rival, limits) > view.now:
         times.append(strangers_until(lead.rival, limits))
+    if lead.doubt is not None:
+        times.append(lead.doubt + SEALING)
     if lead.word.stage is Stage.GATHERING and lead.since + FIRST_QUESTION > view.now:
         times.append(lead.since + FIRST_QUESTION)
     if lead.word.stage is not Stage.TRAINING:
@@ -98,6 +110,12 @@ def _gather(before: Lead, view: View, rules: Rules) -> Lead:
     if before.rival and view.now < strangers_until(before.rival, rules.limits):
         waiting = f"generation {view.record.highest} was made without this pod, which is to end"
         return replace(before, asked=None, word=replace(before.word, waiting=waiting))
+    if rules.width and (waiting := runs_without(view)):
+        return replace(before, asked=None, since=view.now, word=replace(before.word, waiting=waiting))
+    if before.doubt is not None:
+        before = _beyond_doubt(before, view, rules)
+    if before.sealing or before.doubt is not None:
+        return before
     asked = before.asked
     waiting = unmet(view, rules)
     before = replace(before, staged=not unstaged(view, rules), word=replace(before.word, calm=_calm(view)))
@@ -122,6 +140,20 @@ def _gather(before: Lead, view: View, rules: Rules) -> Lead:
     return _ask(before, view, rules)
 
 
+def _beyond_doubt(before: Lead, view: View, rules: Rules) -> Lead:
+    """Learn whether the last generation has completed a pass, which gives a restart back; else it was the last one.
+
+    A volume that hangs is waited for no longer than it is for a verdict. Another leader may have gone on meanwhile.
+    """
+    word, since = before.word, before.doubt or 0.0
+    gained = word.generation and spent_by(word.generation, reached_by(view.record.newest)) < rules.restarts
+    if gained or view.record.highest > word.number:
+        return replace(before, doubt=None)
+    if word.cause and (view.record.read >= since or view.now >= since + SEALING):
+        return seal(replace(before, doubt=None), word.cause, view, spent=spent_of(word.generation))
+    return replace(before, word=replace(word, waiting="it is looked whether a pass was completed"))
+
+
 def _calm(view: View) -> bool:
     """Return whether every member is heard, and none runs anything or is about to; nor does an earlier run."""
     statuses = statuses_of(view)
@@ -132,29 +164,44 @@ def _calm(view: View) -> bool:
 def _ask(before: Lead, view: View, rules: Rules) -> Lead:
     statuses = statuses_of(view)
     recorded = view.record.latest
+    reached = reached_by(resume_for([status.passes for status in statuses]), view.record.newest)
     if recorded and max(status.known for status in statuses) < recorded.number == view.record.made:
-        return _asked(before, recorded, view)  # it was made, and given up before anybody was ready: it spends nothing
+        # It was made, and given up before anybody was ready: it spends nothing.
+        return _asked(before, replace(recorded, reached=max(recorded.reached, reached)), view)
     last = max((each for each in (before.word.generation, recorded) if each), key=number_of, default=None)
     leader = last.members[0].address if last else ""
     lost = f"{view.name(leader)}, the leader, was lost" if leader else "the leader was lost"
     newest = max(number_of(last), *(status.known for status in statuses))
     stopped = newest > 0 and newest in (view.record.stopped, *(status.stopped for status in statuses))
     found = Failure(generation=number_of(last), code=Code.GANG, reason=lost, address=leader, told=stopped)
-    cause = before.word.cause or found
-    # The record may have been read before the last generation was in it, or there is none: the members know, too.
-    before_it = [status.restarts for status in statuses if status.known] + ([last.restarts] if last else [])
-    spent, free = max(before_it, default=0), cause.told or not before_it
-    if not free and spent >= rules.restarts:
-        return seal(before, cause, view, spent=spent)
-    unknown = recorded is not None and not _vouched(recorded, statuses)
-    like = Generation(
-        number=newest,
-        members=(),
-        digest="",
-        restarts=spent if free else spent + 1,
-        cause=cause.reason if before_it else "",
-    )
-    return _asked(replace(before, hold=view.now if unknown else before.hold), like, view)
+    cause = before.word.cause
+    if cause is None:
+        cause = on_its_node(found, view)
+        before = replace(before, ended=failure_noted(cause, view))
+    if newest == 0 and rules.width and (waiting := too_few(view, rules)):
+        return replace(before, word=replace(before.word, waiting=waiting))
+    if newest == 0:
+        return _asked(before, Generation(number=0, members=(), digest="", reached=reached), view)
+    if last is None or last.number < newest:
+        last = _by_members(statuses, newest, reached)
+    like = following(last, cause, reached)
+    if repeated := hopeless(cause, like):
+        return seal(before, repeated, view)
+    if not cause.told and like.spent > rules.restarts:
+        return seal(before, cause, view, spent=like.spent - 1)
+    unknown = recorded is not None and not _vouched(recorded, statuses, view)
+    before = replace(before, hold=view.now if unknown else before.hold)
+    return _asked(before, replace(like, after_strangers=bool(before.hold)), view)
+
+
+def _by_members(statuses: list[Status], newest: int, reached: int) -> Generation:
+    """Return what is known of a generation by its members alone.
+
+    The record may have been read before the generation was in it, or there is none.
+    """
+    knows = next(status for status in statuses if status.known == newest)
+    known = Generation(number=newest, members=(), digest="", reached=reached)
+    return replace(known, restarts=knows.restarts, regained=knows.regained)
 
 
 def _asked(before: Lead, like: Generation, view: View) -> Lead:
@@ -168,11 +215,16 @@ def _asked(before: Lead, like: Generation, view: View) -> Lead:
         resume=resume_for([status.passes for status in statuses]),
     )
     waiting = replace(before.word, waiting=unrecorded(view, "written"))
-    return replace(before, asked=generation, tried=generation.number, word=waiting)
+    return replace(before, asked=generation, tried=generation.number, word=waiting, growth=Growth())
 
 
-def _vouched(recorded: Generation, statuses: list[Status]) -> bool:
-    """Return whether a member here was there, or every member there is here again as another process 1."""
+def _vouched(recorded: Generation, statuses: list[Status], view: View) -> bool:
+    """Return whether a member here was there, or every member there is here again as another process 1.
+
+    Nobody who was there can say that one of an earlier generation ended, if theirs had not begun when it was over.
+    """
+    if recorded.after_strangers and view.begun < recorded.number:
+        return False
     boots = {status.who.boot for status in statuses}
     pods = {status.who.uid for status in statuses if status.lone}
     known = any(who.boot in boots for who in recorded.members)
@@ -190,38 +242,41 @@ def _trouble(word: LeaderMessage, view: View, rules: Rules) -> Failure | None:
     if word.generation and word.generation.digest != view.mine.digest:
         return Failure(generation=number, code=Code.GANG, reason="the gang has other members now")
     for who in word.generation.members if word.generation else ():
-        if why := deserted(who, word, view, rules):
-            stopped = told(who, view)
+        elsewhere = has_another_order(who, word, view, rules)
+        if why := deserted(who, word, view, rules) or elsewhere:
+            stopped = told(who, view) or bool(elsewhere)
             return Failure(generation=number, code=Code.GANG, reason=why, address=who.address, told=stopped)
     return None
 
 
 def _end(before: Lead, cause: Failure, view: View, rules: Rules) -> Lead:
-    generation = before.word.generation
-    none_left = generation is not None and generation.restarts >= rules.restarts
-    if cause.code in NO_RESTART or (none_left and not cause.told):
-        return seal(before, cause, view, spent=generation.restarts if generation else 0)
+    """End a generation; where no restart is left the verdict waits for a look at the passes: a new one gives one."""
+    generation, cause = before.word.generation, on_its_node(cause, view)
+    before = replace(before, ended=failure_noted(cause, view) or before.ended)
+    spent = spent_of(generation)
+    none_left = spent >= rules.restarts and not cause.told
+    looks = none_left and rules.restarts > 0 and view.record.read < view.now
+    if cause.code in NO_RESTART or (none_left and not looks):
+        return seal(before, cause, view, spent=spent)
     lived = view.now - before.begun if before.begun is not None else 0.0
-    of_a_program = cause == failure_of(view, generation)  # not by its code: a program may exit with any
+    own = failure_of(view, generation)  # not by its code: a program may exit with any
+    of_a_program = own is not None and (cause.code, cause.address) == (own.code, own.address)
     quick = before.quick + 1 if of_a_program and lived < _SOON else 0
     pause = min(2.0 ** (quick - 2), SLOWEST) if quick > 1 else 0.0
-    word = LeaderMessage(generation=generation, cause=cause)
-    return replace(before, word=word, quick=quick, not_before=view.now + pause)
+    word = LeaderMessage(generation=generation, cause=cause, found=before.word.found)
+    doubt = view.now if none_left else None
+    return replace(before, word=word, quick=quick, not_before=view.now + pause, doubt=doubt)
 
 
 def _advance(before: Lead, view: View, rules: Rules) -> Lead:
     """Go on to the next stage when every member has come to the end of this one."""
-    word, statuses = before.word, statuses_of(view)
+    word = before.word
     waiting = next((why for address in view.order if (why := lacking(address, word, view))), "")
     if word.stage is Stage.TRAINING:
-        pods = [status for status in statuses if status.who.role is not Role.PSERVER]
-        trainers = [trainer for status in pods for trainer in status.trainers]
-        marks = [trainer.marks for trainer in trainers]
-        passed, shared = gathered(marks, word, len(view.mine.trainers))
-        word = replace(word, passed=passed, shared=shared)
-        if len(statuses) == len(view.order) and (why := deadlocked(trainers, word)):
-            cause = Failure(generation=word.number, code=Code.GANG, reason=why)
-            return _end(replace(before, word=word), cause, view, rules)
+        before, cause = _found_in_training(before, view, rules)
+        if cause:
+            return _end(before, cause, view, rules)
+        word, waiting = before.word, waiting and (before.growth.waiting or waiting)
     if waiting or view.now < before.hold:
         return replace(before, word=replace(word, waiting=waiting))
     if word.stage is Stage.READYING:
@@ -231,3 +286,24 @@ def _advance(before: Lead, view: View, rules: Rules) -> Lead:
     if word.stage is Stage.TRAINING:
         return replace(before, word=replace(word, stage=Stage.CHECKING, waiting=""))
     return sealing(replace(before, word=word), Outcome(code=0, reason="every trainer is done"), view)
+
+
+def _found_in_training(before: Lead, view: View, rules: Rules) -> tuple[Lead, Failure | None]:
+    """Return what is found out while trainers run, and for what the generation is to end."""
+    looks, word, ending = looked_around(before.looks, before.word, view)
+    before = replace(before, looks=looks, word=word)
+    if ending:
+        return before, ending
+    statuses = statuses_of(view)
+    growth, wider = grown(before.growth, word, view, rules)
+    if wider:
+        told = Failure(generation=word.number, code=Code.GANG, reason=wider, told=True)
+        return replace(before, growth=Growth()), told
+    pods = [status for status in statuses if status.who.role is not Role.PSERVER]
+    trainers = [trainer for status in pods for trainer in status.trainers]
+    marks = [trainer.marks for trainer in trainers]
+    passed, shared = gathered(marks, word, len(view.mine.trainers))
+    before = replace(before, growth=growth, word=replace(word, passed=passed, shared=shared))
+    if len(statuses) == len(view.order) and (why := deadlocked(trainers, before.word)):
+        return before, Failure(generation=word.number, code=Code.GANG, reason=why)
+    return before, None

@@ -10,15 +10,19 @@ from dataclasses import dataclass, field, replace
 
 from launcher.contract import Code
 from launcher.pod.gang.protocol import lease
+from launcher.pod.gang.protocol.looks import Looks
 from launcher.pod.gang.protocol.messages import Failure, Generation, LeaderMessage, Stage, Status
-from launcher.pod.gang.protocol.state import Heard, Rules, View
+from launcher.pod.gang.protocol.reasons import of_one_node, told_by
+from launcher.pod.gang.protocol.state import Heard, NodeFailure, Rules, View
 from launcher.pod.gang.protocol.trust import unnamed
+from launcher.pod.gang.protocol.width import Growth
 from launcher.pod.outcome import Outcome
 
 # A volume that does not answer holds the verdict no longer than this.
 SEALING = 5.0
 # Nor does a member that has not asked yet: it may be about to, and hears a verdict from nobody else.
 FIRST_QUESTION = 5.0
+_REASON = 200  # characters of a reason in the nodes' record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +41,15 @@ class Lead:
     begun: float | None = None  # when the trainers of this generation started
     quick: int = 0  # failures in a row that came soon
     not_before: float = 0.0
+    looks: Looks = field(default_factory=Looks)
+    ended: NodeFailure | None = None  # what ended the last generation, for the record of the nodes
+    doubt: float | None = None  # since when it is open whether a restart was given back: the passes are looked at
+    growth: Growth = field(default_factory=Growth)
+
+    @property
+    def looks_at_passes(self) -> float | None:
+        """The last look at the passes that it asks for."""
+        return self.doubt if self.doubt is not None else self.growth.asked
 
 
 def statuses_of(view: View) -> list[Status]:
@@ -101,11 +114,51 @@ def number_of(generation: Generation | None) -> int:
     return generation.number if generation else 0
 
 
+def spent_of(generation: Generation | None) -> int:
+    """Return how many restarts count against the most that there may be, up to a generation."""
+    return generation.spent if generation else 0
+
+
+def failure_noted(cause: Failure, view: View) -> NodeFailure | None:
+    """Return what the nodes' record is to have of the end of a generation; a stop is nobody's failure."""
+    if cause.told or not (cause.address and cause.generation):
+        return None
+    status = view.of(cause.address).status
+    return NodeFailure(
+        run=view.mine.key,
+        generation=cause.generation,
+        node=cause.node,
+        role=str(status.who.role) if status else "",
+        rank=status.rank if status else None,
+        code=cause.code,
+        lost=cause.code == Code.GANG and not (status and told_by(status, cause)),
+        reason=cause.reason[:_REASON],
+    )
+
+
+def on_its_node(cause: Failure, view: View) -> Failure:
+    """Return a failure with the node of the pod that it happened to."""
+    status = view.of(cause.address).status if cause.address else None
+    return replace(cause, node=status.node) if status else cause
+
+
+def _of_its_node(before: Lead, cause: Failure, view: View) -> str:
+    """Return what is said of the node that has most of the last failures, unless all that is known of is on one."""
+    ended = before.ended
+    if ended is None or ended.generation != cause.generation:
+        return ""
+    known = [each for each in view.record.failures if (each.run, each.generation) != (ended.run, ended.generation)]
+    nodes = [*(each.node for each in known), ended.node]
+    several = len({*nodes, *(status.node for status in statuses_of(view))} - {""}) > 1
+    return of_one_node(nodes) if several else ""
+
+
 def seal(before: Lead, cause: Failure, view: View, spent: int = 0) -> Lead:
     """Ask for the verdict of failure to be recorded, and end all children meanwhile."""
-    reason = f"{cause.reason}; no restart of {spent} is left" if spent else cause.reason
+    spoken = (cause.reason, f"no restart of {spent} is left" if spent else "", _of_its_node(before, cause, view))
+    reason = "; ".join(filter(None, spoken))
     verdict = Outcome(code=cause.code, reason=reason, tail=cause.tail)
-    word = LeaderMessage(generation=before.word.generation, cause=cause)
+    word = LeaderMessage(generation=before.word.generation, cause=cause, found=before.word.found)
     return sealing(replace(before, word=word), verdict, view)
 
 
@@ -140,7 +193,10 @@ def end_if_overdue(before: Lead, after: Lead, view: View, rules: Rules) -> Lead:
         return after
     code = Code.GANG if after.word.generation else Code.JOIN
     reason = f"nothing changed for {most:g} s: {after.word.waiting or 'waiting'}"
-    return seal(after, Failure(generation=after.word.number, code=code, reason=reason), view)
+    cause = after.word.cause
+    before_it = f"; before that {cause.reason}" if cause else ""
+    tail = cause.tail if cause else ""
+    return seal(after, Failure(generation=after.word.number, code=code, reason=reason + before_it, tail=tail), view)
 
 
 def _visible(status: Status) -> tuple[object, ...]:

@@ -37,7 +37,11 @@ def limits_of(*, peer: float, join: float, rejoin: float, lap: float = 0.0) -> L
 
 def grace(wanted: float, limits: Limits) -> float:
     """Return the grace of children in a restart: a pod that is cut off has ended before it counts as lost."""
-    return min(wanted, (limits.lost - limits.lease) / 2)
+    return min(wanted, _ending(limits))
+
+
+def _ending(limits: Limits) -> float:
+    return (limits.lost - limits.lease) / 2
 
 
 def reading_pace(limits: Limits) -> float:
@@ -81,21 +85,24 @@ def strangers_until(now: float, limits: Limits) -> float:
 
 
 def children_until(leader: Heard, word: LeaderMessage | None, view: View, limits: Limits) -> float:
-    """Return until when the children here may run: the leader's own on the answers of every member.
+    """Return until when the children here may run: the leader's own on the answers and the questions of every member.
 
-    One that was told to stop and runs nothing any more is not waited for: it takes part in nothing after this.
+    One that was told to stop and runs nothing any more is not waited for: it takes part in nothing after this. Whose
+    questions do not come any more counts as lost, though it answers: it goes on without this leader, whatever grace
+    its children have.
     """
-    others = [leader.sent]
-    if view.leads and word and word.generation:
-        others = [view.of(who.address).sent for who in word.generation.members if not _left(who, view)]
-    return alive_until(min(others), limits)
+    if not (view.leads and word and word.generation):
+        return alive_until(leader.sent, limits)
+    others = [view.of(who.address) for who in word.generation.members if not _left(who, view)]
+    unasked = lost_at(min(each.wrote for each in others), limits) + _ending(limits)
+    return min(alive_until(min(each.sent for each in others), limits), unasked)
 
 
 def _left(who: Who, view: View) -> bool:
     heard = view.of(who.address)
     status = heard.status
     stopped = status is not None and status.who.boot == who.boot and status.stopping
-    return stopped and who.boot != view.mine.who.boot and accounted(who, heard)
+    return stopped and who.boot != view.mine.who.boot and accounted(who, heard, view.mine.ready)
 
 
 def leaders(last: Generation, before: Fence, view: View, limits: Limits) -> Fence:
@@ -103,7 +110,7 @@ def leaders(last: Generation, before: Fence, view: View, limits: Limits) -> Fenc
     left: dict[str, float] = {}
     for who in last.members:
         heard = view.of(who.address)
-        if accounted(who, heard):
+        if accounted(who, heard, last.number):
             continue
         unknown = before.by_boot.get(who.boot, lost_at(view.now, limits))
         left[who.boot] = lost_at(heard.wrote, limits) if heard.is_of(who.boot) else unknown
@@ -128,7 +135,7 @@ def members(last: Generation, before: Fence, view: View, limits: Limits) -> Fenc
         return Fence(all=alive_until(view.now, limits), moving=True)
     if before.all and not before.moving:
         return before
-    gone = view.now if accounted(leader, heard) else max(view.now, lost_at(heard.wrote, limits))
+    gone = view.now if accounted(leader, heard, last.number) else max(view.now, lost_at(heard.wrote, limits))
     return Fence(all=alive_until(gone, limits) if len(last.members) > 2 else gone)
 
 
@@ -139,11 +146,12 @@ def _passed_over(leader: Who, last: Generation, view: View) -> bool:
     return made is not None and made.number > last.number and leader not in made.members
 
 
-def accounted(who: Who, heard: Heard) -> bool:
-    """Return whether a member surely runs nothing: it says so, or it was process 1 and is gone."""
+def accounted(who: Who, heard: Heard, number: int) -> bool:
+    """Return whether a member surely runs nothing of a generation: it says so, or it was process 1 and is gone."""
     status = heard.status
     if status is None:
         return False
     if status.who.boot == who.boot:
-        return not (status.children or status.ready) or (heard.refused and status.lone)
+        rests = not (status.children or status.ready) or status.known > number
+        return rests or (heard.refused and status.lone)
     return status.lone or status.who.uid != who.uid  # another process 1 in its place, or another pod at its address

@@ -16,11 +16,13 @@ from launcher.pod.gang.protocol.leader import due_again, lead
 from launcher.pod.gang.protocol.leader_state import Lead
 from launcher.pod.gang.protocol.lease import Fence
 from launcher.pod.gang.protocol.messages import (
+    Alarm,
     Failure,
     Generation,
     LeaderMessage,
     Marks,
     Phase,
+    StackDigest,
     Stage,
     Status,
     Trainer,
@@ -51,14 +53,17 @@ class Member:
     status: Status
     rules: Rules
     order: Order = NOBODY
+    newest: Order = NOBODY  # that there would be now: while it is engaged it keeps its own
     lead: Lead = field(default_factory=Lead)
     last: Generation | None = None  # that this member took part in
     fence: Fence = field(default_factory=Fence)
     rival: tuple[str, ...] = ()  # the leader of a later gang, that has replaced this one
     run: MayRun = MayRun.NOTHING
+    begun: int = 0  # the last generation of which it may have run a program
     renewed: Mapping[str, float] = field(default_factory=dict)  # its lease: by boot, when it was renewed last
     looked: float | None = None
     heard: Mapping[str, Heard] = field(default_factory=dict)  # at the last look, without what strangers say
+    wanted: int = 0  # looks at all stacks that the desk has asked for here
 
     @property
     def led(self) -> bool:
@@ -76,6 +81,7 @@ class Member:
         own = self.status.who.address
         wanted = set(self.order.addresses if self.leads else self.order.addresses[:1])
         wanted.update(self.rival)
+        wanted.update(self.newest.addresses if self.leads else ())
         if self.last:
             wanted.update(who.address for who in (self.last.members if self.led else self.last.members[:1]))
         return frozenset(wanted - {own})
@@ -194,8 +200,11 @@ class Member:
         trained: bool,
         checked: bool = False,
         trainers: Sequence[TrainerState] = (),
+        alarms: tuple[Alarm, ...] = (),
+        looked: int = 0,
+        standing: tuple[StackDigest, ...] = (),
     ) -> None:
-        """Say how far the children of this generation are; of trainers that nothing is told of there are none yet."""
+        """Say how the children of this generation are; of trainers that nothing is told of there are none yet."""
         number = self.status.ready
         pairs = zip(self.status.trainers, chain(trainers, repeat(TrainerState())), strict=False)
         told = [Trainer.saying(each.marks, state.waits, number if state.done else 0) for each, state in pairs]
@@ -204,6 +213,9 @@ class Member:
             serving=number if serving else 0,
             trained=number if trained else 0,
             checked=number if checked else 0,
+            alarms=alarms,
+            looked=looked,
+            standing=standing,
             **Status.fields_of(told),
         )
 
@@ -254,11 +266,14 @@ class Member:
             leader = view.of(self.order.addresses[0]).status
             self.last = leader.word.generation if leader and leader.word else None
             self.fence = Fence()
-            restarts = self.last.restarts if self.last else 0
+            ready = orders.ready
+            restarts, regained = (self.last.restarts, self.last.regained) if self.last else (0, 0)
             self.status = replace(
-                self.status, ready=orders.ready, known=orders.ready, restarts=restarts, failure=None
+                self.status, ready=ready, known=ready, restarts=restarts, regained=regained, failure=None
             )
         self.run = orders.run
+        if self.run > MayRun.NOTHING:
+            self.begun = self.status.ready
         word = self.word
         if word and word.cause and word.cause.told and word.number == self.status.known:
             self._say(stopped=word.number)
@@ -280,6 +295,10 @@ class Member:
             names=self.order.names,
             heard=self.heard,
             record=record,
+            newest=self.newest.addresses,
+            newest_digest=self.newest.digest,
+            begun=self.begun,
+            wanted=self.wanted,
         )
 
 

@@ -14,6 +14,9 @@ from launcher import contract
 from launcher.pod.outcome import Outcome
 from launcher.pod.settings.nouns import Role
 
+# A field that launchers before this one do not send: it is left out where it is empty, and need not be there.
+ADDED = {"added": True}
+
 
 class Phase(StrEnum):
     """How far a pod has come."""
@@ -53,17 +56,26 @@ class Who:
 class Failure(Outcome):
     """What went wrong first: the outcome, in which generation (0: before any), at which member.
 
-    `told` says that nothing went wrong: a launcher was told to stop, which spends no restart.
+    `told` says that nothing went wrong: a launcher was told to stop, which spends no restart. `proof` is there where
+    a program failed by itself: equal for the same program with the same code and the same last line. `node` is the
+    name of its node, where it is known.
     """
 
     generation: int
     address: str = ""
     told: bool = False
+    proof: str = field(default="", metadata=ADDED)
+    node: str = field(default="", metadata=ADDED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generation:
-    """One start of the whole gang: its members in rank order, the pass to go on from, and what came before."""
+    """One start of the whole gang: its members in rank order, the pass to go on from, and what came before.
+
+    `reached` is how many passes were complete at most, before this start or an earlier one. Each new one gives a
+    restart back; `regained` counts them. `after_strangers`: when it was made, launchers that nobody here had heard of
+    could still run an earlier one, so that it begins after a while.
+    """
 
     number: int
     members: tuple[Who, ...]
@@ -71,6 +83,16 @@ class Generation:
     resume: int | None = None
     restarts: int = 0
     cause: str = ""
+    failing: str = field(default="", metadata=ADDED)  # the proof of the failure before it, and how often that came
+    failed: int = field(default=0, metadata=ADDED)  # in a row, without a new pass
+    regained: int = field(default=0, metadata=ADDED)
+    reached: int = field(default=0, metadata=ADDED)
+    after_strangers: bool = field(default=False, metadata=ADDED)
+
+    @property
+    def spent(self) -> int:
+        """How many restarts count against the most that there may be."""
+        return self.restarts - self.regained
 
     @property
     def heading(self) -> str:
@@ -98,6 +120,61 @@ class NumberedRun:
         )
 
 
+class Trouble(StrEnum):
+    """What a launcher finds out about a training though no program has ended."""
+
+    STALLED = contract.Alarmed.STALLED  # a trainer gives no output, uses no CPU, reports nothing
+    NO_STEP = contract.Alarmed.NO_STEP  # no step for long, though it works
+    TIMED_OUT = contract.Alarmed.TIMED_OUT  # a wait of its own timeout is over
+    NOT_A_NUMBER = contract.Alarmed.NOT_A_NUMBER  # a reported number is none
+    SLOW = contract.Alarmed.SLOW  # its steps take longer than the gang's: the leader's finding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alarm:
+    """What a launcher found out of one of its trainers, in which generation; with a code it is to end that.
+
+    `number` counts the alarms of this launcher in that generation, from 1, so that each is heard once.
+    """
+
+    number: int
+    generation: int
+    kind: Trouble
+    rank: int
+    reason: str
+    code: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackDigest:
+    """Where a program stands: equal digests are equal places. `where` is for members alone, as the ends of logs are.
+
+    `waits` says that it does nothing but wait for other programs, as far as its frames tell. `digest` is empty where
+    nothing could be learned; `state` is the kernel's word where that is the reason ("stopped", "in the kernel").
+    """
+
+    role: Role
+    rank: int
+    digest: str
+    waits: bool = False
+    state: str = ""
+    where: str = field(default="", metadata=ADDED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlarmTold:
+    """What the leader tells all of an alarm: whose it is, on which node, in a sentence.
+
+    `tail` is where the programs stand, for members alone.
+    """
+
+    kind: Trouble
+    rank: int | None
+    node: str
+    reason: str
+    tail: str = field(default="", metadata=ADDED)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderMessage:
     """What the leader says to all: the `word` of its status."""
@@ -111,6 +188,8 @@ class LeaderMessage:
     boots: tuple[str, ...] = ()  # with the verdict: for which members, where no key tells this run from another
     passed: tuple[str, ...] = ()
     shared: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    look: int = field(default=0, metadata=ADDED)  # all are to take the stacks of their programs: this often so far
+    found: tuple[AlarmTold, ...] = field(default=(), metadata=ADDED)  # of late, the newest last
 
     @property
     def number(self) -> int:
@@ -119,12 +198,27 @@ class LeaderMessage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How fast a trainer goes: its steps so far in this generation, and the seconds that it was busy with them.
+
+    Waits for others and savings are no part of these. `phase` is that of the step that it is in. `counted`: from its
+    reports, so that what it does between two steps is in them. A rank that saves by itself is no slow one.
+    """
+
+    steps: int = 0
+    busy: float = 0.0
+    phase: str = ""
+    counted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Marks:
-    """What a trainer said to its launcher: the barriers that it waits at, what it shares, how far it is."""
+    """What a trainer said to its launcher: where it waits, what it shares, how far it is and how fast."""
 
     at: tuple[str, ...] = ()
     shared: Mapping[str, str] = field(default_factory=dict)
     progress: Mapping[str, float | str] = field(default_factory=dict)
+    pace: Pace | None = field(default=None, metadata=ADDED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,10 +245,6 @@ class Trainer:
         at = marks.progress.get("pass")
         at_pass = int(at) if isinstance(at, int | float) else None
         return cls(marks=marks, at_pass=at_pass, waits=waits, trained=trained)
-
-
-# A field that launchers before this one do not send: it is left out where it is empty, and need not be there.
-ADDED = {"added": True}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +281,12 @@ class Status:
     waits: tuple[Wait, ...] = ()
     word: LeaderMessage | None = None  # the leader's alone
     several: tuple[Trainer, ...] = field(default=(), metadata=ADDED)  # all trainers of a pod that has more than one
+    node: str = field(default="", metadata=ADDED)  # the name of its node
+    seconds: Mapping[str, float] = field(default_factory=dict, metadata=ADDED)  # its ledger
+    alarms: tuple[Alarm, ...] = field(default=(), metadata=ADDED)  # its last ones in this generation
+    regained: int = field(default=0, metadata=ADDED)  # of its restarts
+    looked: int = field(default=0, metadata=ADDED)  # the leader's last look that it has answered
+    standing: tuple[StackDigest, ...] = field(default=(), metadata=ADDED)  # of its programs, at that look
 
     @property
     def trainers(self) -> tuple[Trainer | Status, ...]:

@@ -5,13 +5,17 @@ No I/O here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, product
 
 from launcher.contract import Code
 from launcher.pod.gang.protocol import lease
 from launcher.pod.gang.protocol.messages import Failure, LeaderMessage, Stage, Status, Who
 from launcher.pod.gang.protocol.state import Recorded, Rules, View
+from launcher.pod.settings.nouns import NODE_NAME
+
+_LAST, _MOST = 5, 3  # failures, and how many of them are of one node before it is named
 
 
 def unmet(view: View, rules: Rules) -> str:
@@ -93,6 +97,22 @@ def unrecorded(view: View, what: str) -> str:
     return f"the gang's record on the volume is not {what} yet{f': {trouble}' if trouble else ''}"
 
 
+def told_by(status: Status, cause: Failure) -> bool:
+    """Return whether why a generation ended is what a member said of itself; more may have been said of it since."""
+    told = status.failure
+    same = told is not None and (told.generation, told.address) == (cause.generation, cause.address)
+    return same and told is not None and cause.reason.startswith(told.reason)
+
+
+def of_one_node(nodes: Sequence[str]) -> str:
+    """Return which node has most of the last failures, if it is so, from the nodes of all of them in order."""
+    last = nodes[-_LAST:]
+    (name, count), *_ = Counter(last).most_common(1) or [("", 0)]
+    if count < _MOST or not NODE_NAME.fullmatch(name):
+        return ""
+    return f"{name}: {count} of the last {len(last)} failures (submit -avoid {name})"
+
+
 def deserted(who: Who, word: LeaderMessage, view: View, rules: Rules) -> str:
     """Return why a member is lost to a generation under way, or nothing; one that was checked is not needed again."""
     heard, name, limits = view.of(who.address), view.name(who.address), rules.limits
@@ -102,12 +122,14 @@ def deserted(who: Who, word: LeaderMessage, view: View, rules: Rules) -> str:
     if status is None or status.who.boot != who.boot:
         return f"{name} was started again"
     reached = word.number if word.stage is Stage.READYING else 0
+    # Without a record two leaders may give their generations one number.
+    another = word.generation is not None and status.digest != word.generation.digest
     wrong = (
         (status.stopping, "was told to stop"),
         (heard.refused, "is gone: its launcher no longer listens"),
         (lease.silent(heard, view.now, limits), f"has not answered for {limits.lease:g} s"),
         (lease.unasking(heard, view.now, limits), f"has not polled the leader for {limits.lost:g} s"),
-        (status.known > word.number, "follows another leader"),
+        (status.known > word.number or (another and status.ready == word.number), "follows another leader"),
         (status.ready != word.number and status.known >= reached, "left the generation"),
     )
     return next((f"{name} {why}" for is_so, why in wrong if is_so), "")
@@ -125,3 +147,8 @@ def lacking(address: str, word: LeaderMessage, view: View) -> str:
         Stage.CHECKING: (status.checked, "has not said yet how its pserver is"),
     }[word.stage]
     return "" if reached == word.number else f"{name} {doing}"
+
+
+def seconds_words(seconds: float) -> str:
+    """Return seconds as people read them: two digits of small ones."""
+    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.2g} s"

@@ -5,11 +5,13 @@ No I/O here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from launcher.pod.gang.protocol.messages import Generation, Status, Wait
+from launcher.pod.gang.protocol.messages import Alarm, Generation, StackDigest, Status, Wait
 from launcher.pod.outcome import Outcome
+from launcher.pod.settings.nouns import Width
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,8 +26,10 @@ class TrainerState:
 class ChildrenState:
     """How a pod's children are: whether any is left, its pserver serves, its trainers are done; what went wrong.
 
-    `checked` says that its pserver was looked at after every trainer was done, and was found well.
-    `trainers` are the pod's own, by their numbers in it.
+    `checked` says that its pserver was looked at after every trainer was done, and was found well. `proof` is that of
+    the failure, where a program failed by itself. `trainers` are the pod's own, by their numbers in it; `begun` says
+    that all of them were started. `alarms` are what was found out of them, `looked` is the leader's last look that
+    was answered, `standing` where they stood.
     """
 
     left: bool
@@ -33,13 +37,18 @@ class ChildrenState:
     trained: bool
     checked: bool = False
     failure: Outcome | None = None
+    proof: str = ""
     told: bool = False
     trainers: tuple[TrainerState, ...] = ()
+    alarms: tuple[Alarm, ...] = ()
+    looked: int = 0
+    standing: tuple[StackDigest, ...] = ()
+    begun: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heard:
-    """What is known of a peer: its last status, when the poll that brought it was sent, and whether it is gone.
+    """What is known of a peer: its last status, when the poll that brought it was sent and answered; if it is gone.
 
     `refused` says that no launcher listens there any more; `wrote` is when this launcher last answered that peer.
     `stranger` says who answers there in its place: a launcher that is not of this run, of which nothing is believed.
@@ -47,6 +56,7 @@ class Heard:
 
     status: Status | None = None
     sent: float = 0.0
+    came: float = 0.0
     wrote: float = 0.0
     refused: bool = False
     stranger: str = ""
@@ -68,6 +78,21 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NodeFailure:
+    """A failure, or the loss of a pod, that ended a generation of some run: when, on which node, whose, and why."""
+
+    at: str = ""  # the time of day; it is not known before it is written down
+    run: str = ""  # its key
+    generation: int
+    node: str
+    role: str
+    rank: int | None
+    code: int
+    lost: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
     """What stands in the gang's record: the highest generation, the one that this launcher made, the verdict."""
 
@@ -80,6 +105,9 @@ class Recorded:
     trouble: str = ""  # why it is not up to date; tried again at each look
     held: str = ""  # for whom the run's first generation waits: an earlier run of the name may not be over
     unsealed: str = ""  # what follows where the verdict of success cannot be written
+    failures: tuple[NodeFailure, ...] = ()  # of all runs of the name, the newest last
+    newest: int | None = None  # the newest complete pass, once a leader in doubt has asked for it,
+    read: float = math.inf  # and when that look at the passes began; for ever where no start goes on from any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +120,7 @@ class Rules:
     limits: Limits
     restarts: int
     grace: float
+    width: Width | None = None  # where it may change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +133,10 @@ class View:
     names: Mapping[str, str] = field(default_factory=dict)
     heard: Mapping[str, Heard] = field(default_factory=dict)
     record: Recorded = field(default_factory=Recorded)
+    newest: tuple[str, ...] = ()  # the order that there would be now; a generation keeps its own
+    newest_digest: str = ""
+    begun: int = 0  # the last generation of which this launcher may have run a program
+    wanted: int = 0  # looks that the desk has asked for here
 
     @property
     def leads(self) -> bool:
