@@ -1,4 +1,4 @@
-"""What a training program can ask its launcher for: barriers, small shared values, progress reports, passes.
+"""What a training program can ask its launcher for: barriers, small shared values, passes; what it tells of itself.
 
 Python 3.8, nothing to install. Outside a launcher the same calls work as a gang of one.
 """
@@ -30,6 +30,8 @@ ADVICE = "give each its own name, as f'pass-{n}'"
 OUTPUT, PASS, DONE = "output", "pass-{:05}", "done"  # names on the volume
 ALL_OF_DONE = 1 << 20  # bytes; a launcher reads no more
 SAVING = ".saving-"  # begins the name of a pass on its way, and of one that makes way
+BUSY, SAVES = ("compute", "data"), "saving"  # phases: of a step the trainer's own work; that of `saving`
+NO_NUMBERS = frozenset(["nan", "inf", "-inf"])  # as JSON can have them
 
 
 class GenerationEnded(RuntimeError):
@@ -79,6 +81,7 @@ def saving(number: int, by: int | str = 0, position: object = None) -> Iterator[
     _check_pass(call, number, by)
     told = {"pass": number, "position": json.loads(_text(call, position))}  # as it is now
     mine.saving, mine.turn = True, mine.turn + 1
+    phase = mine.save()
     try:
         with _together("begins"):
             if leads:
@@ -97,6 +100,7 @@ def saving(number: int, by: int | str = 0, position: object = None) -> Iterator[
                 _remove_older(number)
     finally:
         mine.saving = False
+        mine.saved(phase)
 
 
 def xgboost() -> dict[str, str | int]:
@@ -140,6 +144,15 @@ def progress(pass_: int | None = None, step: int | None = None, **metrics: float
         _mine().report(facts)
 
 
+def step(phase: str = "compute") -> _Step:
+    """Count the block as one training step, of phases: `with here.step("data") as phase: ...; phase("compute"); ...`.
+
+    The time of compute and data is the trainer's own work, waits and savings within it left out; any other is not.
+    """
+    _check("step", phase)
+    return _Step(_mine(), phase)
+
+
 def _ask(timeout: float | None, **question: Any) -> Any:  # noqa: ANN401  # as json.loads
     if timeout is not None and not (isinstance(timeout, (int, float)) and 0 <= timeout < LONG):
         raise Misuse(f"timeout={timeout!r}: expected seconds, below {LONG:.0f}, or None for no limit")
@@ -147,6 +160,7 @@ def _ask(timeout: float | None, **question: Any) -> Any:  # noqa: ANN401  # as j
         return _mine().alone(**question)
     import socket
 
+    begun = time.monotonic()
     try:
         answer = _call(dict(question, timeout=timeout), None if timeout is None else timeout + LATE)
     except OSError as error:
@@ -155,6 +169,8 @@ def _ask(timeout: float | None, **question: Any) -> Any:  # noqa: ANN401  # as j
                 f"the launcher does not respond: no answer {LATE:g} s after the timeout of {timeout} s"
             ) from None
         raise GenerationEnded(f"the launcher is gone: {error}") from None
+    finally:
+        _mine().waited(begun)
     if "ok" in answer:
         return answer["ok"]
     kind, sentence = answer.popitem()
@@ -377,6 +393,30 @@ class _Wires:
             self._close(wire)
 
 
+class _Step:
+    """One training step, from which a phase goes on in another by a call."""
+
+    __slots__ = ("_mine", "_phase")
+
+    def __init__(self, mine: _Mine, phase: str) -> None:
+        self._mine = mine
+        self._phase = phase
+
+    def __enter__(self) -> _Step:
+        self._mine.begin(self._phase)
+        return self
+
+    def __call__(self, phase: str) -> None:
+        """Go on in another phase."""
+        _check("step", phase)
+        if self._mine.own:
+            self._mine.go_on(phase)
+
+    def __exit__(self, kind: object, error: object, at: object) -> None:
+        if self._mine.own:
+            self._mine.finish(whole=kind is None)
+
+
 class _Mine:
     """What one process keeps: its reports, its connection, and a gang of one where there is no launcher."""
 
@@ -384,35 +424,85 @@ class _Mine:
         import atexit
 
         self._pid, self._rank = os.getpid(), rank()
+        self._heard = bool(os.environ.get("LAUNCHER_HERE"))
         self._lock = threading.RLock()  # a signal handler may report, too
         self._facts: dict[str, float | str] = {}
         self._sent = self._facts
+        self._pace: dict[str, object] | None = None  # as it was sent
+        self._no_numbers: set[str] = set()  # the names that were told at once
         self._due = 0.0
         self._timed = False
+        self._steps, self._busy, self._open = 0, 0.0, 0.0  # the last: of the step that is not over
+        self._phase, self._since, self._paced = "", 0.0, False
+        self._stepping = 0  # the thread that is in a step
         self.wires = _Wires()
         self.saving, self.turn, self.first, self.run = False, 0, resume()[0], ""
         self._shared: dict[str, str] = {}
         self._passed: set[str] = set()
         atexit.register(self._flush)
 
-    def report(self, facts: dict[str, float | str], by_timer: bool = False) -> None:
-        """Send all facts: at once for a new pass or after a pause, else when the next report is due."""
+    @property
+    def own(self) -> bool:
+        """Whether this is the process itself: a forked child that leaves a block owns neither facts nor lock."""
+        return os.getpid() == self._pid
+
+    def report(self, told: dict[str, float | str]) -> None:
+        """Send all facts: at once for a new pass, a number that is none or after a pause, else when it is time."""
         with self._lock:
-            facts = dict(self._facts, **facts)
+            facts = dict(self._facts, **told)
             if len(facts) > FACTS:
                 raise Misuse(f"progress: more than {FACTS} names: expected the same names in each report")
-            self._facts, self._timed = facts, self._timed and not by_timer
-            wait = self._due - time.monotonic()
-            if wait <= 0 or facts.get("pass") != self._sent.get("pass"):
-                self._flush()
-            elif facts != self._sent and not self._timed:
-                timer = threading.Timer(wait, self.report, ({}, True))
-                timer.daemon = self._timed = True
-                try:
-                    timer.start()
-                except RuntimeError:  # no more threads, or none because Python is leaving
-                    self._timed = False
-                    self._flush()
+            self._facts = facts
+            at_once = facts.get("pass") != self._sent.get("pass")
+            for name, fact in told.items():
+                if fact in NO_NUMBERS and name not in self._no_numbers:
+                    self._no_numbers.add(name)
+                    at_once = True
+            self._news(time.monotonic(), at_once)
+
+    def begin(self, phase: str) -> None:
+        """Begin a step."""
+        with self._lock:
+            if self._stepping:
+                raise Misuse("step within another, or beside one of another thread: expected one after the other")
+            self._stepping = threading.get_ident()
+            self._turn_to(phase)
+
+    def go_on(self, phase: str) -> None:
+        """Go on with the step in another phase."""
+        with self._lock:
+            if not self._stepping:
+                raise Misuse(f"step: phase {phase!r} outside of its step: expected it within the block")
+            self._turn_to(phase)
+
+    def finish(self, whole: bool) -> None:
+        """End the step; one that failed does not count."""
+        with self._lock:
+            self._work()
+            if whole:
+                self._steps, self._busy = self._steps + 1, self._busy + self._open
+            self._stepping, self._open, self._phase = 0, 0.0, ""
+            self._turn_to("")
+
+    def save(self) -> str | None:
+        """Be saving, and return the phase before; nothing where another thread is in a step, which goes on."""
+        with self._lock:
+            before = self._phase
+            if self._stepping not in (0, threading.get_ident()):
+                return None
+            self._turn_to(SAVES, at_once=True)
+        return before
+
+    def saved(self, phase: str | None) -> None:
+        """Go on in the phase before, unless a step has begun meanwhile."""
+        with self._lock:
+            if phase is not None and self._phase == SAVES:
+                self._turn_to(phase, at_once=True)
+
+    def waited(self, begun: float) -> None:
+        """Leave a wait out of what the step's thread was busy with."""
+        if self._stepping == threading.get_ident():
+            self._since += time.monotonic() - begun
 
     def keep(self, key: str, value: object) -> None:
         with self._lock:
@@ -431,15 +521,64 @@ class _Mine:
             self._passed.add(name)
             return json.loads(self._shared[key]) if ask == "get" else None
 
-    def _flush(self) -> None:
-        if os.getpid() != self._pid or self._facts == self._sent:
-            return  # the first: a forked child that exits owns neither the facts nor the lock
+    def _turn_to(self, phase: str, at_once: bool = False) -> None:
+        self._work()
+        self._phase, self._paced = phase, True
+        if self._heard:
+            self._news(self._since, at_once)
+
+    def _work(self) -> None:
+        now = time.monotonic()
+        if self._phase in BUSY:
+            self._open += now - self._since
+        self._since = now
+
+    def _news(self, now: float, at_once: bool = False) -> None:
+        if at_once or now >= self._due:
+            self._flush()
+        elif not self._timed:
+            self._send_later(self._due - now)
+
+    def _send_later(self, seconds: float) -> None:
+        timer = threading.Timer(seconds, self._on_time)
+        timer.daemon = self._timed = True
+        try:
+            timer.start()
+        except RuntimeError:  # no more threads, or none because Python is leaving
+            self._timed = False
+            self._flush()
+
+    def _on_time(self) -> None:
         with self._lock:
-            self._due, self._sent = time.monotonic() + INTERVAL, self._facts
+            self._timed = False
+            now = time.monotonic()
+            if self._facts != self._sent or self._pace_at(now) != self._pace:
+                self._news(now)
+
+    def _pace_at(self, now: float) -> dict[str, object] | None:
+        """Return what is told of the steps; a phase lasts where it is no moment of a quick step."""
+        if not self._paced:
+            return None
+        lasts = self._phase == SAVES or (bool(self._phase) and now >= self._since + INTERVAL)
+        busy = round(self._busy, 6)
+        return {"process": self._pid, "steps": self._steps, "busy": busy, "phase": self._phase, "lasts": lasts}
+
+    def _flush(self) -> None:
+        if not self.own or not self._heard:
+            return  # the first: a forked child exits
+        with self._lock:
+            now = time.monotonic()
+            pace = self._pace_at(now)
+            if self._facts == self._sent and pace == self._pace:
+                return
+            self._due, self._sent, self._pace = now + INTERVAL, self._facts, pace
+            question = {"ask": "progress", "facts": self._facts}
             try:
-                _call({"ask": "progress", "facts": self._facts}, BRIEF)
+                _call(dict(question, pace=pace) if pace else question, BRIEF)
             except OSError:
                 self._due += LATE  # the launcher does not respond or is gone; it may still read this one
+            if pace and self._phase and not pace["lasts"] and not self._timed:
+                self._send_later(self._due - now)  # it may last, and no call would tell
 
 
 _KEPT: dict[int, _Mine] = {}

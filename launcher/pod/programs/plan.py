@@ -88,6 +88,12 @@ def importing(environ: Mapping[str, str], directory: str) -> dict[str, str]:
     return {**environ, "PYTHONPATH": paths}
 
 
+def stackable(environ: Mapping[str, str], directory: str) -> dict[str, str]:
+    """Return an environment in which Pythons find a directory's `sitecustomize` before any other."""
+    paths = ":".join(filter(None, (directory, environ.get("PYTHONPATH"))))
+    return {**environ, "PYTHONPATH": paths}
+
+
 def endpoint(address: str, port: int) -> str:
     """Return address:port, an IPv6 address in brackets."""
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"

@@ -27,7 +27,8 @@ KILL_PATIENCE = 2.0
 class Child:
     """One child and all that happened to it; `left` says whether anything of its process group remains.
 
-    `why` is the reason of its end where more is known than its code says, `tail` the last lines of its output.
+    `why` is the reason of its end where more is known than its code says, `tail` the last lines of its output, and
+    `proof` what this failure is known by again.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Child:
     killed: float | None = None
     why: str = ""
     tail: str = ""
+    proof: str = ""
 
     @property
     def running(self) -> bool:
@@ -54,11 +56,15 @@ class Child:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """When and how the children end; `told` by a signal; `grace` is theirs where it differs from the usual one."""
+    """When and how the children end; `told` by a signal; `grace` is theirs where it differs from the usual one.
+
+    `culprit` is the child that did it, and `proof` what its failure is known by again.
+    """
 
     at: float
     outcome: Outcome
     culprit: str = ""
+    proof: str = ""
     unstarted: bool = False
     told: bool = False
     grace: float | None = None
@@ -68,8 +74,8 @@ class Cause:
 class Instructions:
     """What the gang wants of a pod's children: who may run, why they end, when to ask again, and their grace then.
 
-    `check`: every trainer is done, and the pserver is to be looked at. Alone, without a gang, children run at once,
-    and end with the last trainer.
+    `check`: every trainer is done, and the pserver is to be looked at. `look` counts the looks at their stacks.
+    Alone, without a gang, children run at once, and end with the last trainer.
     """
 
     run: frozenset[Role] = frozenset(Role)
@@ -77,6 +83,7 @@ class Instructions:
     until: float | None = None
     grace: float | None = None
     check: bool = False
+    look: int = 0
     alone: bool = False
 
 
@@ -93,7 +100,7 @@ class Step:
     signals: tuple[tuple[int, int], ...] = ()
     until: float | None = None
     cause: Cause | None = None
-    failure: Outcome | None = None
+    failure: Cause | None = None
     end: Cause | None = None
 
 
@@ -104,7 +111,7 @@ def decide(
     cause = first_cause(children, stop, instructions)
     if cause is None or cause.at > now:
         return Step(cause=cause, until=cause.at if cause else None)
-    failure = cause.outcome if cause.culprit else None
+    failure = cause if cause.culprit else None
     left = [child for child in children if child.left and not _given_up(child, now)]
     if not left:
         return Step(cause=cause, failure=failure, end=cause if instructions.alone else stop or cause)
@@ -171,7 +178,8 @@ def _failure(child: Child, children: Sequence[Child], instructions: Instructions
             return None  # every trainer is done, whatever the verdict still waits for; or there is none
         at, code = at + (FAREWELL if Role.TRAINER in instructions.run else 0.0), Code.GANG
     outcome = Outcome(code=code, reason=child.why or reason_of(child), tail=child.tail)
-    return Cause(at=at, outcome=outcome, culprit=child.name, unstarted=child.unstarted, grace=instructions.grace)
+    cause = Cause(at=at, outcome=outcome, culprit=child.name, unstarted=child.unstarted, grace=instructions.grace)
+    return replace(cause, proof=child.proof)
 
 
 def _success(children: Sequence[Child]) -> Cause | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -40,6 +41,17 @@ class Process:
         return self.pid, self.started
 
 
+def own_age() -> float:
+    """Return for how many seconds this process has lived, also those before its interpreter ran; 0 if unknown.
+
+    The kernel counts from the machine's start, a machine's sleep included.
+    """
+    for own in _seen(os.getpid()):
+        began = own.started / os.sysconf("SC_CLK_TCK")
+        return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - began)
+    return 0.0
+
+
 def every_process() -> Iterator[Process]:
     """Yield all processes, those too that ended and that no parent asked for."""
     for entry in os.scandir("/proc"):
@@ -47,9 +59,9 @@ def every_process() -> Iterator[Process]:
             yield from _seen(int(entry.name))
 
 
-def family(pid: int) -> tuple[Process, ...]:
-    """Return a session's leader, its group, its session, and all below them."""
-    everyone = tuple(every_process())
+def family(pid: int, everyone: Sequence[Process] = ()) -> tuple[Process, ...]:
+    """Return a session's leader, its group, its session, and all below them, of all that were seen, or are now."""
+    everyone = everyone or tuple(every_process())
     found = {process.pid: process for process in everyone if pid in (process.group, process.session)}
     more = found
     while more:

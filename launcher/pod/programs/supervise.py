@@ -16,7 +16,7 @@ from pathlib import Path
 from launcher.contract import Code
 from launcher.pod.inbox import HALTING, STOPPING, Ended, Halted, Inbox, InboxEvent, SignalCame
 from launcher.pod.log import Tell
-from launcher.pod.outcome import Outcome, StartError
+from launcher.pod.outcome import StartError
 from launcher.pod.programs import policy, processes
 from launcher.pod.programs.policy import ALONE, Cause, Child, Instructions, Step
 from launcher.pod.programs.processes import Process
@@ -56,7 +56,7 @@ class Manners:
 # Returns a child's pid, or 0 while its program is on its way; then a nudge follows.
 Spawn = Callable[[Child], int]
 # What a gang is told of the children: how they are, the failure of one, whether they were told to stop.
-_Ask = Callable[[Sequence[Child], Outcome | None, bool], Instructions]
+_Ask = Callable[[Sequence[Child], Cause | None, bool], Instructions]
 
 
 def run(

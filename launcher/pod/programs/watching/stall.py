@@ -1,7 +1,8 @@
-"""Watches the trainers for one that stands still, and ends it so that it tells where: a hang is a failure too.
+"""Watches the trainers for one that stands still: a hang is a failure too, which the leader is told of.
 
-One that does nothing but wait for others does not stand still: what it waits for goes to the leader, who knows
-whether that can come.
+Where nobody ends its generation for that, the trainer is ended here, so that it tells where it stood. One that does
+nothing but wait for others does not stand still: what it waits for goes to the leader, who knows whether that can
+come.
 
 A trainer's helper may work while the trainer waits for it, and may have left its session: its whole family counts, as
 /proc shows it.
@@ -19,16 +20,19 @@ from pathlib import Path
 
 from launcher.pod.gang.here.service import HereService
 from launcher.pod.gang.protocol.messages import Wait
-from launcher.pod.programs import stall_rule
 from launcher.pod.programs.policy import Child, soonest
 from launcher.pod.programs.processes import family
-from launcher.pod.programs.stall_rule import Sample, StallState
+from launcher.pod.programs.watching import stall_rule
+from launcher.pod.programs.watching.stall_rule import Sample, StallState
 from launcher.pod.settings.nouns import Role
 
+# The leader has this long to end the generation: longer than a look at all stacks takes.
+LEADERS = 10.0
 # A trainer that was told to write its stacks has this long to do it.
 WRITING = 2.0
 # With this a Python writes the stacks of all its threads to its standard error when SIGABRT ends it.
 ENVIRON = {"PYTHONFAULTHANDLER": "1"}
+ABORTED = -signal.SIGABRT  # what one that stood still counts as
 TICKS = os.sysconf("SC_CLK_TCK")  # in a second
 INTERPRETERS = ("python", "pypy")
 
@@ -37,13 +41,15 @@ INTERPRETERS = ("python", "pypy")
 class StallWatch:
     """What is known of each trainer's signs of life; without a time-out only those are watched that wait.
 
-    `waits` is what each trainer has done nothing but wait for, and without a timeout, for `patience` seconds.
+    `stalled` is when each that stands still was found to, `reasons` why each was ended that nobody else has. `waits`
+    is what each trainer has done nothing but wait for, and without a timeout, for `patience` seconds.
     """
 
     timeout: float | None
     patience: float
     written: Callable[[str], int]
     here: Callable[[str], HereService]
+    stalled: dict[str, float] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
     waits: dict[str, tuple[Wait, ...]] = field(default_factory=dict)
     _waiting: dict[int, StallState] = field(default_factory=dict)
@@ -64,7 +70,7 @@ class StallWatch:
 
     def judged(self, child: Child) -> Child:
         """Return what a child's end counts as: a shell above one that stood still may make a 0 of its abort."""
-        return replace(child, code=-signal.SIGABRT) if child.code == 0 and child.name in self.reasons else child
+        return replace(child, code=ABORTED) if child.code == 0 and child.name in self.reasons else child
 
     def _one(self, child: Child, timeout: float, now: float) -> float:
         if child.pid in self._dumped:
@@ -80,6 +86,9 @@ class StallWatch:
         state = stall_rule.observe(state, sample, now, timeout) if state else stall_rule.begin(sample, now)
         self._seen[child.pid] = state
         if stall_rule.stalled(state, timeout):
+            found = self.stalled.setdefault(child.name, now)
+            if now < found + LEADERS:
+                return found + LEADERS
             stacks = dump(child.pid)
             self._dumped[child.pid] = now
             self.reasons[child.name] = stall_rule.stall_words(child.name, timeout, stacks=stacks)
@@ -104,7 +113,7 @@ class StallWatch:
         return Sample(
             output=self.written(child.name),
             cpu=cpu_seconds(child.pid),
-            progress=tuple(sorted(self.here(child.name).progress.items())),
+            progress=(tuple(sorted(self.here(child.name).progress.items())), self.here(child.name).pace),
             waiting=self.here(child.name).waiting,
         )
 
