@@ -62,7 +62,7 @@ def live(settings: Settings, inbox: Inbox, story: Console) -> Outcome:
         v1_check.check_v1_command(os.environ)
     if settings.job_path or settings.config_dir:
         workdir.hold(settings.workdir)
-    with Membership(settings, inbox, story.tell, story.facts) as gang:
+    with story.counted(Membership(settings, inbox, story.tell, story.facts)) as gang:
         try:
             while True:
                 if ended := generation(settings, inbox, story, gang):

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from launcher import __version__
 from launcher.pod.log import EventLog, Tell
 from launcher.pod.outcome import Outcome
 from launcher.pod.output.sink import Sink
@@ -20,6 +21,8 @@ from launcher.pod.programs.policy import Cause
 from launcher.pod.settings.nouns import Role, Settings
 
 if TYPE_CHECKING:
+    from launcher.pod.gang.membership import Membership
+    from launcher.pod.gang.seconds import Seconds
     from launcher.pod.gang.status.metrics import Facts
     from launcher.pod.output.pump import Pump
 
@@ -37,6 +40,8 @@ class Console:
         self._seconds: dict[str, float] = {}
         self._children: dict[str, tuple[int, Pump]] = {}
         self._quiet = False
+        self._spent: Seconds | None = None
+        self._about: dict[str, str] = {}
 
     @cached_property
     def out(self) -> Sink:
@@ -60,6 +65,8 @@ class Console:
     def for_job(self, settings: Settings) -> None:
         """Name the job and this pod in every event from now on."""
         self._log.bind(job=settings.job, pod=os.uname().nodename)
+        about = {"job": settings.job, "namespace": settings.namespace, "runtime": str(settings.runtime)}
+        self._about = {**about, "launcher": __version__}
 
     def met(self, roster: Roster) -> None:
         """Name this pod's rank, too, and the pod as its peers call it."""
@@ -89,6 +96,7 @@ class Console:
             seconds=dict(self._seconds),
             children={name: pid for name, (pid, _) in children.items()},
             pumps={name: {"bytes": pump.total} for name, (_, pump) in children.items()},
+            about=self._about,
         )
 
     def starting(self, settings: Settings, roster: Roster, plan: Plan) -> None:
@@ -102,6 +110,11 @@ class Console:
             version=str(settings.runtime),
             children=[program.name for program in plan.programs],
         )
+
+    def counted(self, gang: Membership) -> Membership:
+        """Return this pod's part in its gang; what its seconds were stands in the last line."""
+        self._spent = gang.seconds
+        return gang
 
     def of_init(self, cause: Cause) -> Outcome:
         """Return a plain init's outcome; nothing is written where the command ran and wrote its own lines."""
@@ -124,5 +137,5 @@ class Console:
         if outcome.code:
             self._err.put_now(f"start_paddle: {message}\n".encode(errors="replace"))
         facts = {"reason": outcome.reason, "code": int(outcome.code), "rank": self.rank, "seconds": self._seconds}
-        self.tell("launcher_finished", **facts)
+        self.tell("launcher_finished", **facts, **({"spent": self._spent.exact} if self._spent else {}))
         self._err.flush(until)

@@ -81,6 +81,7 @@ class Inbox:
         self._nudged = False
         self._back_by: float | None = time.monotonic()  # None while the main thread is here
         self._ended: deque[InboxEvent] = deque()
+        self._ignored: tuple[int, ...] = ()  # what does nothing here
         threading.Thread(target=self._take_signals, name="signals", daemon=True).start()
 
     def next(self, until: float | None = None) -> InboxEvent | None:
@@ -90,6 +91,12 @@ class Inbox:
             return self._next(until)
         finally:
             self._back_by = time.monotonic()
+
+    def ignore(self, *signums: int) -> None:
+        """Have signals do nothing here, nor in what is started from now on: a program may take them all the same."""
+        for signum in signums:
+            signal.signal(signum, signal.SIG_IGN)
+        self._ignored = signums
 
     def back_by(self, when: float) -> None:
         """Say that the main thread has something to do that takes until then at most."""
@@ -157,6 +164,8 @@ class Inbox:
         every = signal.valid_signals()
         while True:
             info = signal.sigwaitinfo(every)
+            if info.si_signo in self._ignored:
+                continue  # what is blocked comes, also where it is ignored
             self._arrived.put(info.si_signo)
 
     def _reap(self) -> None:

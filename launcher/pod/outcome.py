@@ -27,13 +27,15 @@ class Outcome:
     def message(self) -> str:
         """Return the termination message: the reason first, then as much of the log's end as fits."""
         reason = _clip(_utf8(self.reason), TERMINATION_LIMIT, keep_end=False)
-        room = TERMINATION_LIMIT - len(reason) - len(_TAIL_TITLE)
         tail = _utf8(self.tail).strip()
+        title = b"\n" if tail.startswith(_utf8(WHERE_THEY_STOOD)) else _TAIL_TITLE
+        room = TERMINATION_LIMIT - len(reason) - len(title)
         if tail and room >= SMALLEST_TAIL:
-            reason += _TAIL_TITLE + _clip(tail, room, keep_end=True)
+            reason += title + _clip(tail, room, keep_end=title is _TAIL_TITLE)
         return reason.decode()
 
 
+WHERE_THEY_STOOD = "where the programs stood:"  # begins a tail that has that first
 _TAIL_TITLE = b"\nthe last lines of its log:\n"
 _CUT = b"..."
 

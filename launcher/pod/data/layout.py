@@ -18,11 +18,19 @@ LISTED = 10  # names in one message
 
 
 def find_shard(
-    rank: int, trainers: int, *, job_dir: str, counted_by: str, by_rank: Collection[str], under_data: Collection[str]
+    rank: int,
+    trainers: int,
+    *,
+    most: int,
+    job_dir: str,
+    counted_by: str,
+    by_rank: Collection[str],
+    under_data: Collection[str],
 ) -> tuple[tuple[str, str], ...]:
     """Return the ways from the job's directory to the rank's shards, none where the job has no shards.
 
-    `by_rank` are the numbers that have a `data` in them, `under_data` those inside `data`.
+    `by_rank` are the numbers that have a `data` in them, `under_data` those inside `data`. There may be up to `most`
+    trainers in a later start: each is to have a shard then, too.
     """
     if by_rank and under_data:
         raise ShardError(
@@ -32,6 +40,11 @@ def find_shard(
     numbers = by_rank or under_data
     if not numbers:
         return ()
+    if len(numbers) < most > trainers:
+        raise ShardError(
+            f"{job_dir} has {len(numbers)} shards; expected one or more for each of up to {most} trainers, as "
+            f"{counted_by} says: split the data into {most} or more"
+        )
     count = max(len(numbers), trainers)
     if set(numbers) != _first_of(count):
         count = trainers

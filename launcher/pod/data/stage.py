@@ -96,7 +96,7 @@ def _stage(settings: Settings, roster: Roster, tell: Tell, place: StagingPlace) 
             _stage_files(place, config)
         if settings.role is Role.PSERVER:
             return Shard()
-        shards, listed = _shards(settings, roster.rank, job, stack, place.copier.looking())
+        shards, listed = _shards(settings, roster, job, stack, place.copier.looking())
         if settings.job_path and not shards:
             tell("no_shard", looked_in=_looked_in(settings, roster.rank))
         return _stage_data(place, work, config_data, shards, listed)
@@ -188,16 +188,18 @@ def _looked_in(settings: Settings, rank: int) -> list[str]:
 
 
 def _shards(
-    settings: Settings, rank: int, job: Dir | None, stack: ExitStack, looking: Looking
+    settings: Settings, roster: Roster, job: Dir | None, stack: ExitStack, looking: Looking
 ) -> tuple[tuple[Dir, ...], Mapping[str, Entry]]:
     """Open this rank's shards, and return them with what a manifest lists of them."""
     if job is None:
         return (), {}
+    rank, trainers = roster.rank, len(roster.trainers)
     by_rank = tuple(name for name in _numbers(job) if _has_data(job, name))
     under_data = _numbers_in_data(job)
     ways = find_shard(
         rank,
-        settings.trainers,
+        trainers,
+        most=settings.trainers,
         job_dir=job.path,
         counted_by=settings.counted_by,
         by_rank=by_rank,
@@ -210,7 +212,7 @@ def _shards(
     if not found:
         return (), {}
     refuse_same_names(found, looking)
-    listed = listed_in(job, found, len(by_rank) + len(under_data), rank=rank, trainers=settings.trainers)
+    listed = listed_in(job, found, len(by_rank) + len(under_data), rank=rank, trainers=trainers)
     return tuple(found), listed
 
 

@@ -12,6 +12,7 @@ from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar
 
+from launcher.contract import Spent
 from launcher.pod import outcome
 from launcher.pod.gang.here.service import HereService
 from launcher.pod.gang.node import GangNode
@@ -19,18 +20,24 @@ from launcher.pod.gang.protocol import lease
 from launcher.pod.gang.protocol.follower import Orders, instructed
 from launcher.pod.gang.protocol.messages import Generation
 from launcher.pod.gang.protocol.state import ChildrenState
+from launcher.pod.gang.protocol.width import wait_for_more
+from launcher.pod.gang.seconds import Seconds
 from launcher.pod.gang.status.metrics import Facts
 from launcher.pod.inbox import Inbox
+from launcher.pod.ledger import doing_with
 from launcher.pod.log import Tell
 from launcher.pod.outcome import Decided, GangError, JoinError, LauncherError, Outcome, Stopped, VolumeError
 from launcher.pod.peers.discovery import PeerWatch
-from launcher.pod.peers.roster import Roster, Waiting
+from launcher.pod.peers.roster import FoundPods, Roster, Waiting
 from launcher.pod.programs.abandoned import abandoned
 from launcher.pod.programs.plan import Resume
 from launcher.pod.programs.policy import KILL_PATIENCE, Cause, Instructions, soonest
 from launcher.pod.programs.processes import Process, told_of
+from launcher.pod.programs.stacks.asking import ProgramStacks
+from launcher.pod.programs.stacks.care import ALL_SIGNAL, MAIN_SIGNAL
+from launcher.pod.programs.stacks.files import StackFiles
 from launcher.pod.programs.supervise import sweep
-from launcher.pod.settings.nouns import Role, Settings
+from launcher.pod.settings.nouns import Settings
 
 _Result = TypeVar("_Result")
 
@@ -52,9 +59,14 @@ class Membership:
         self._member = self._node.member
         self._met = False
         self._waiting = ""
-        self._staged_for: int | None = None
+        self._staged_for: tuple[int | None, int] | None = None  # the rank, and of how many
+        self._found: FoundPods | None = None  # by the peer watch, at the last look,
+        self._found_since = 0.0  # and since when it makes the same order
         self._without_data: Outcome | None = None
         self._grace_ends = 0.0  # of a launcher that was told to stop
+        self.stack_files = StackFiles() if settings.stacks else None
+        if settings.stacks:
+            inbox.ignore(MAIN_SIGNAL, ALL_SIGNAL)
         self.instructions = Instructions(run=frozenset(), grace=self._member.rules.grace)
 
     def __enter__(self) -> Self:
@@ -73,6 +85,7 @@ class Membership:
         counter meanwhile, so that no later run begins beside them.
         """
         until = self._grace_ends
+        self._node.leave(LINGER)
         if self._node.verdict:
             until = time.monotonic() + max(LEADER_LINGERS, self._settings.timing.grace + LINGER)
         orders = self._node.look()  # only now is it known whether those whom it led still run something
@@ -89,24 +102,28 @@ class Membership:
         deadline = time.monotonic() + self._patience if self._met else None
         self._peer_watch.seeking.set()
         while True:
+            self._look_around()
             found = self._peer_watch.latest
-            if isinstance(found, Roster):
+            settled = self._settled(found) if isinstance(found, Roster) else 0.0
+            if isinstance(found, Roster) and time.monotonic() >= min(settled, deadline or settled):
                 self._node.take(found)
                 self._met, self._waiting = True, ""
                 return found
+            if isinstance(found, Roster):
+                found = self._too_narrow(found)
             if found:
                 self._wait_for(found)
             if self._peer_watch.broken:
                 raise self._peer_watch.broken
             if deadline and time.monotonic() >= deadline:
                 raise self._too_late(found.reason if found else "no pod was seen")
-            self._pause("waiting for its peers", deadline)
+            self._pause("waiting for its peers", soonest(deadline, settled or None))
 
     def stage(self, work: Callable[[Tell], object]) -> None:
         """Have this rank's data staged, unless it is; look at the passes once none is being written."""
-        rank = self._member.status.rank
-        if rank != self._staged_for:  # the number of trainers is that of the settings, for life
-            self._stage_for(rank, work)
+        share = (self._member.status.rank, len(self._member.order.addresses))
+        if share != self._staged_for:
+            self._stage_for(share, work)
         self._member.furnished()
         begun = time.monotonic()
         while not self._node.calm and not self._moved:
@@ -137,18 +154,14 @@ class Membership:
     def ask(self, state: ChildrenState) -> Instructions:
         """Return what the gang wants of the children, after telling it how they are."""
         if state.failure:
-            self._node.fail(state.failure)
+            self._node.fail(state.failure, proof=state.proof)
         if state.told and not self._node.verdict:
             self._stop(first=self.instructions.cause is None and state.failure is None)
-        self._member.report(
-            children=state.left,
-            serving=state.serving,
-            trained=state.trained,
-            checked=state.checked,
-            trainers=state.trainers,
-        )
+        self._node.report(state)
+        self._look_around()
         orders = self._node.look()
         self.instructions = instructed(self.instructions, orders, time.monotonic())
+        self.seconds.are(doing_with(state, self.instructions))
         return self.instructions
 
     def outlast(self, left: Callable[[], Sequence[Process]]) -> None:
@@ -163,9 +176,7 @@ class Membership:
 
     def settle(self, cause: Cause) -> Outcome | None:
         """Return how it ended for this pod, once nothing of its children is left; None if another start follows."""
-        self._member.rest()
-        for here in self.heres:
-            here.end(cause.outcome.reason)
+        self._node.end(cause.outcome.reason)
         verdict = self._node.verdict
         if verdict and not (cause.told and cause.at < self._node.decided):
             return verdict
@@ -177,6 +188,7 @@ class Membership:
     def give_up(self, own: Outcome) -> Outcome:
         """Tell the gang why this pod cannot go on; return the verdict that follows, else this pod's own outcome."""
         self._node.fail(own)
+        self.seconds.are(Spent.LEAVING)
         until = time.monotonic() + GIVING_UP
         while self._member.order.addresses and not self._node.look().verdict and time.monotonic() < until:
             self._inbox.next(until)
@@ -195,9 +207,24 @@ class Membership:
         return self._node.heres
 
     @property
+    def seconds(self) -> Seconds:
+        """What this launcher's seconds are."""
+        return self._node.seconds
+
+    @property
+    def keep_stacks(self) -> Callable[[int, int, Sequence[ProgramStacks]], None]:
+        """What is given the stacks of each look, with the numbers of its generation and its own."""
+        return self._node.looks.keep
+
+    @property
     def patience_with_waits(self) -> float:
         """For how long a trainer may do nothing but wait before the leader is told."""
         return lease.patience_with_waits(self._member.rules.limits)
+
+    @property
+    def generation(self) -> int:
+        """The number of the generation that this pod takes part in."""
+        return self._member.status.ready
 
     @property
     def address(self) -> str:
@@ -206,6 +233,7 @@ class Membership:
 
     def _idle(self) -> Orders:
         """Look while no children run; a verdict ends this life."""
+        self._look_around()
         orders = self._node.look()
         if self._node.verdict:
             raise Decided(self._node.verdict)
@@ -240,13 +268,32 @@ class Membership:
         self._grace_ends = self._grace_ends or time.monotonic() + self._settings.timing.grace + LINGER
         self._node.stop(first=first)
 
-    def _stage_for(self, rank: int | None, work: Callable[[Tell], object]) -> None:
+    def _stage_for(self, share: tuple[int | None, int], work: Callable[[Tell], object]) -> None:
         self._staged_for = self._without_data = None
         try:
-            self._errand("staging its data", lambda: work(self._node.tell_staging))
-            self._staged_for = rank
+            with self._node.seconds.staging():
+                self._errand("staging its data", lambda: work(self._node.tell_staging))
+            self._staged_for = share
         except VolumeError as error:
             self._without_data = outcome.of(error)
+
+    def _look_around(self) -> None:
+        """Keep which order there would be now, and since when, where its width may change."""
+        if not self._settings.width.elastic:
+            return
+        before, self._found = self._found, self._peer_watch.latest
+        if self._found is before:
+            return
+        if self._node.found(self._found if isinstance(self._found, Roster) else None):
+            self._found_since = time.monotonic()
+
+    def _settled(self, found: Roster) -> float:
+        """Return from when on a roster is taken: one that is narrower than it may be, once it has not changed."""
+        return self._found_since + wait_for_more(len(found.trainers), self._settings.width, self._member.status)
+
+    def _too_narrow(self, found: Roster) -> Waiting:
+        count, width = len(found.trainers), self._settings.width
+        return Waiting(reason=f"{count} of {width.least} to {width.most} are there: waiting for more", key=found.key)
 
     def _wait_for(self, found: Waiting) -> None:
         if found.key:
@@ -266,11 +313,7 @@ class Membership:
         generation = self._member.taking_part
         self._peer_watch.seeking.clear()
         self.instructions = replace(self.instructions, run=frozenset(), cause=None, check=False, until=orders.until)
-        if self._settings.role is not Role.PSERVER:
-            pods = sum(who.role is not Role.PSERVER for who in generation.members)
-            first = (self._member.status.rank or 0) * len(self.heres)
-            for rank, here in enumerate(self.heres, first):
-                here.begin(generation.number, rank, pods * len(self.heres))
+        self._node.begin(generation)
         facts = {"generation": generation.number, "resume": generation.resume, "cause": generation.cause}
         self._tell("generation_begins", **facts)
         return generation

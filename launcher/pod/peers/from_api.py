@@ -175,12 +175,13 @@ def rosters(
 
 def wanted(settings: Settings) -> dict[Role, Group]:
     """Return whom to wait for, pservers first."""
+    least = settings.width.least
     if not settings.separated:
         selector = f"{NODES_LABEL}={settings.job}"
-        return {Role.NODE: _group(Role.NODE, selector, settings.trainers, settings.counted_by)}
+        return {Role.NODE: _group(Role.NODE, selector, settings.trainers, settings.counted_by, least)}
     return {
         Role.PSERVER: _group(Role.PSERVER, f"{PSERVERS_LABEL}={settings.gang}", settings.pservers, "PSERVERS"),
-        Role.TRAINER: _group(Role.TRAINER, f"{TRAINERS_LABEL}={settings.gang}", settings.trainers, "TRAINERS"),
+        Role.TRAINER: _group(Role.TRAINER, f"{TRAINERS_LABEL}={settings.gang}", settings.trainers, "TRAINERS", least),
     }
 
 
@@ -194,8 +195,8 @@ def _beyond(settings: Settings) -> float:
     return lease.strangers_until(0.0, limits) if settings.recorded else math.inf
 
 
-def _group(role: Role, selector: str, expected: int, counted_by: str) -> Group:
-    return Group(role=role, selector=selector, expected=expected, counted_by=counted_by)
+def _group(role: Role, selector: str, expected: int, counted_by: str, least: int = 0) -> Group:
+    return Group(role=role, selector=selector, expected=expected, counted_by=counted_by, least=least)
 
 
 def _watched(

@@ -21,12 +21,26 @@ _KIND = {Role.NODE: "pods", Role.PSERVER: "pservers", Role.TRAINER: "trainers"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """One kind of pod that is waited for: how it is found, how many there must be, and who says so."""
+    """One kind of pod that is waited for: how it is found, how many there must be, and who says so.
+
+    `least` are enough; 0: all are needed.
+    """
 
     role: Role
     selector: str
     expected: int
     counted_by: str
+    least: int = 0
+
+    @property
+    def enough(self) -> int:
+        """How many there must be at the least."""
+        return self.least or self.expected
+
+    @property
+    def in_words(self) -> str:
+        """How many are expected."""
+        return f"{self.enough} to {self.expected}" if self.enough < self.expected else str(self.expected)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,20 +94,20 @@ def newest_owner(seen: Iterable[Seen]) -> str:
 def missing(group: Group, ours: Collection[Seen], *, others: int) -> str:
     """Return why a group is not complete: of this Job's pods, beside so many of another's under the same label."""
     live = [pod for pod in ours if pod.live]
-    count = f"{len(live)} of {group.expected} {_KIND[group.role]} are running"
+    count = f"{len(live)} of {group.in_words} {_KIND[group.role]} are running"
     if len(live) > group.expected:
         names = ", ".join(sorted(pod.name for pod in live))
         return (
-            f"{len(live)} {_KIND[group.role]} are running, {group.expected} expected: waiting for one to go ({names})"
+            f"{len(live)} {_KIND[group.role]} are running, {group.in_words} expected: waiting for one to go ({names})"
         )
-    if len(live) == group.expected:
+    if len(live) >= group.enough:
         return f"{count}, two of them with one completion index: waiting for the old one to go"
     why = [f"{pod.name} {_why(pod)}" for pod in sorted(ours, key=lambda pod: (pod.over, pod.name)) if not pod.live]
     if len(why) > _SHOWN:
         why[_SHOWN:] = [f"and {len(why) - _SHOWN} more"]
     here = sum(not pod.over for pod in ours)
-    if here < group.expected:
-        why.append(f"{here} pods exist, {group.expected} expected by {group.counted_by}")
+    if here < group.enough:
+        why.append(f"{here} pods exist, {group.in_words} expected by {group.counted_by}")
     if others:
         why.append(f"{others} more with this label belong to another Job")
     return f"{count}: " + "; ".join(why)

@@ -31,6 +31,7 @@ class Peer:
     name: str = ""
     uid: str = ""
     index: int | None = None
+    node: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +181,7 @@ def _deal(
     reasons = [
         missing(group, ours[each], others=len(others[each]))
         for each, group in groups.items()
-        if len(live[each]) != group.expected or not _indexes_differ(live[each])
+        if not group.enough <= len(live[each]) <= group.expected or not _indexes_differ(live[each])
     ]
     if reasons:
         running = sorted((pod.phase, pod.address) for pods in live.values() for pod in pods)
@@ -206,7 +207,7 @@ def _held(found: FoundPods, others: Iterable[Seen], hold: Hold) -> FoundPods:
 
 
 def _peer(pod: Seen) -> Peer:
-    return Peer(address=pod.address, name=pod.name, uid=pod.uid, index=pod.index)
+    return Peer(address=pod.address, name=pod.name, uid=pod.uid, index=pod.index, node=pod.node)
 
 
 def _shared(pods: Collection[Seen]) -> str:

@@ -46,10 +46,25 @@ class Get:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Stepping:
+    """How far one process is by `here.step`: its whole steps, the seconds that it was busy with them, and its phase.
+
+    `lasts` says that the phase is no passing one: what is told of a quick step is a moment of it.
+    """
+
+    process: int
+    steps: int
+    busy: float
+    phase: str = ""
+    lasts: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """A trainer's progress report."""
+    """A trainer's progress report; `stepping` where it calls `here.step` or `here.saving`."""
 
     facts: Mapping[str, float | str]
+    stepping: Stepping | None = None
 
 
 Ask = Barrier | Share | Get | Report
@@ -74,7 +89,7 @@ def written(answer: Answer) -> bytes:
 
 def _ask(said: Mapping[str, object]) -> Ask | None:
     if said.get("ask") == "progress":  # five times a second, the others now and then
-        return _progress(said.get("facts"))
+        return _progress(said.get("facts"), said.get("pace"))
     match said:
         case {"ask": "barrier", "name": str(name)} if _is_name(name):
             return Barrier(name=name, timeout=_seconds(said))
@@ -85,10 +100,24 @@ def _ask(said: Mapping[str, object]) -> Ask | None:
     return None
 
 
-def _progress(facts: object) -> Report | None:
+def _progress(facts: object, pace: object) -> Report | None:
     if not isinstance(facts, dict) or len(facts) > MOST_FACTS:
         return None
-    return Report(facts={name: fact for name, fact in facts.items() if _is_name(name) and _is_fact(fact)})
+    good = {name: fact for name, fact in facts.items() if _is_name(name) and _is_fact(fact)}
+    return Report(facts=good, stepping=_stepping(pace))
+
+
+def _stepping(pace: object) -> Stepping | None:
+    match pace:
+        case {
+            "process": int(process),
+            "steps": int(steps),
+            "busy": int() | float() as busy,
+            "phase": str(phase),
+            "lasts": bool(lasts),
+        } if 0 <= steps < 2**53 and 0 <= busy < LONGEST_TIMEOUT * 1000 and (not phase or _is_name(phase)):
+            return Stepping(process=process, steps=steps, busy=busy, phase=phase, lasts=lasts)
+    return None
 
 
 def _is_name(name: str) -> bool:

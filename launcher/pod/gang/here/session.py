@@ -6,16 +6,18 @@ No I/O here. Arrivals and shared values go out as marks; the leader's message co
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from launcher.pod.gang.here.requests import MOST_FACTS, OK, Answer, Ask, Barrier, Get, Report, Share
 from launcher.pod.gang.protocol.barriers import SHARED_BY_ALL, SHARED_BY_ONE, weight
-from launcher.pod.gang.protocol.messages import LeaderMessage, Marks, Wait
+from launcher.pod.gang.protocol.messages import AlarmTold, LeaderMessage, Marks, Trouble, Wait
 
 STANDING = 64
 NAMES_KEPT = 1000
+_MOST_TROUBLES = 64
+POLLED = 2.0  # seconds; who asks again and again has a shorter timeout
 ONCE = "barrier {!r} was passed already in this generation: give each its own name, as f'pass-{{n}}'"
 TWICE = "barrier {!r} is waited at already by another thread or process of this trainer: only one can"
 _MANY = f"barrier {{!r}}: this trainer stands at {STANDING} barriers already"
@@ -32,7 +34,8 @@ class HereSession(Generic[_Caller]):
 
     A barrier's name is in `arrived` until the leader's message has it, then in `passed` until a caller was told so,
     then in `told`. An arrival stays after its caller's timeout: other trainers may have passed because of it. Of
-    the names that are over the last ones are known, for a training may have any number of them.
+    the names that are over the last ones are known, for a training may have any number of them. A caller in
+    `outlasting` hears that its timeout is over once the leader tells what it has found since.
     """
 
     number: int = 0
@@ -45,7 +48,9 @@ class HereSession(Generic[_Caller]):
     told: dict[str, None] = field(default_factory=dict)
     shared: dict[str, str] = field(default_factory=dict)
     progress: dict[str, float | str] = field(default_factory=dict)
+    troubles: dict[tuple[Trouble, str], str] = field(default_factory=dict)
     waiting: dict[_Caller, Barrier | Get] = field(default_factory=dict)
+    outlasting: dict[_Caller, tuple[AlarmTold, ...]] = field(default_factory=dict)
 
     @property
     def marks(self) -> Marks:
@@ -60,15 +65,24 @@ class HereSession(Generic[_Caller]):
     @property
     def decisive(self) -> object:
         """What can change the gang's decisions: what is waited for and shared, the pass; not its steps."""
-        return frozenset(self.arrived), self.waits, self.shared, self.progress.get("pass")
+        return frozenset(self.arrived), self.waits, self.shared, self.progress.get("pass"), self.troubles
+
+    def outlasts(self, caller: _Caller) -> bool:
+        """Note that a barrier's timeout is over; return whether that is news, so that all can be looked at before."""
+        match self.waiting.get(caller):
+            case Barrier(name=name, timeout=float() | int() as timeout) if timeout >= POLLED:
+                words = f"waited {timeout:g} s at barrier {name!r}, and not every trainer came"
+                if self._is_trouble(Trouble.TIMED_OUT, name, words):
+                    self.outlasting[caller] = self.word.found
+                    return True
+        return False
 
     def ask(self, caller: _Caller, ask: Ask) -> dict[_Caller, Answer]:
         """Take a question; return the answers that can be given now."""
         if self.over:
             return {caller: {"ended": self.over}}
         if isinstance(ask, Report):
-            known = {name: fact for name, fact in self.progress.items() if name not in ask.facts}
-            self.progress = dict(list((known | dict(ask.facts)).items())[-MOST_FACTS:])
+            self._take(ask.facts)
             return {caller: OK}
         if refusal := self._refusal(ask):
             return {caller: {"misuse": refusal}}
@@ -86,10 +100,14 @@ class HereSession(Generic[_Caller]):
         if self.over or word.number != self.number:
             return {}
         self.word = word
-        return self._settle()
+        answers = self._settle()
+        for caller in [each for each, before in self.outlasting.items() if before != word.found]:
+            answers |= self.late(caller)
+        return answers
 
     def late(self, caller: _Caller) -> dict[_Caller, Answer]:
         """Return the answer for a caller whose timeout is over."""
+        self.outlasting.pop(caller, None)
         match self.waiting.pop(caller, None):
             case Barrier(name=name, timeout=timeout):
                 return {caller: {"timeout": f"barrier {name!r}: not every trainer came within {timeout} s"}}
@@ -100,6 +118,7 @@ class HereSession(Generic[_Caller]):
 
     def gone(self, caller: _Caller) -> dict[_Caller, Answer]:
         """Forget a caller that died: it has not arrived where it waited."""
+        self.outlasting.pop(caller, None)
         match self.waiting.pop(caller, None):
             case Barrier(name=name):
                 self.arrived.discard(name)
@@ -110,8 +129,24 @@ class HereSession(Generic[_Caller]):
         self.over = reason or "the generation ended"
         answers: dict[_Caller, Answer] = {caller: {"ended": self.over} for caller in self.waiting}
         self.waiting.clear()
+        self.outlasting.clear()
         self.arrived.clear()
         return answers
+
+    def _take(self, facts: Mapping[str, float | str]) -> None:
+        before = self.progress
+        known = {name: fact for name, fact in before.items() if name not in facts}
+        self.progress = dict(list((known | dict(facts)).items())[-MOST_FACTS:])
+        for name, fact in facts.items():
+            if _is_no_number(fact, before.get(name)):
+                self._is_trouble(Trouble.NOT_A_NUMBER, name, f"reports {name}={fact}{_place(self.progress)}")
+
+    def _is_trouble(self, kind: Trouble, name: str, words: str) -> bool:
+        """Note what is wrong though nothing has failed, once for each name; return whether that is news."""
+        if (kind, name) in self.troubles or len(self.troubles) >= _MOST_TROUBLES:
+            return False
+        self.troubles = {**self.troubles, (kind, name): words}
+        return True
 
     def _settle(self) -> dict[_Caller, Answer]:
         passed = self.arrived.intersection(self.word.passed)
@@ -122,6 +157,7 @@ class HereSession(Generic[_Caller]):
         answers = {caller: answer for caller, answer in found if answer is not None}
         for caller in answers:
             del self.waiting[caller]
+            self.outlasting.pop(caller, None)
         return answers
 
     def _answer(self, ask: Barrier | Get) -> Answer | None:
@@ -161,6 +197,16 @@ class HereSession(Generic[_Caller]):
                     return MUCH.format(key, own)
                 return _FULL.format(key, all_of_them) if all_of_them > SHARED_BY_ALL else ""
         return ""
+
+
+def _is_no_number(fact: float | str, before: float | str | None) -> bool:
+    """Return whether it is one of the texts that stand for such; many a best value begins as an infinite one."""
+    return fact == "nan" or (fact in ("inf", "-inf") and isinstance(before, int | float))
+
+
+def _place(progress: Mapping[str, float | str]) -> str:
+    told = ", ".join(f"{name} {progress[name]}" for name in ("pass", "step") if name in progress)
+    return f" at {told}" if told else ""
 
 
 def _remember(names: dict[str, None], name: str) -> None:

@@ -22,11 +22,13 @@ from launcher.pod.gang.protocol.state import Heard, Limits
 from launcher.pod.gang.status import metrics, pages
 from launcher.pod.gang.status.client import Asking, Poller
 from launcher.pod.gang.status.metrics import Facts
+from launcher.pod.gang.status.page_maker import KeptReply, PageMaker
 from launcher.pod.gang.status.pages import Reply
 from launcher.pod.gang.status.peer_states import PeerStates, normal
 from launcher.pod.gang.status.publisher import Fresh, Publisher
 from launcher.pod.gang.status.rooms import files_for, most_members, rooms_for
 from launcher.pod.gang.status.server import Asked, Patience, Server
+from launcher.pod.gang.store.recent_events import RecentEvents
 from launcher.pod.log import Tell
 from launcher.pod.outcome import SettingsError
 
@@ -37,7 +39,7 @@ RECEIVING = 16 * 1024  # of each connection the kernel holds no more: questions 
 class Statuses:
     """The thread, and what other threads may ask of it; `leader` is the address that `/gang` names elsewhere.
 
-    It has places for so many `members`, beside those for probes and strangers.
+    The page at `/` is made of `events`. It has places for so many `members`, beside those for probes and strangers.
     `waiting` is what the programs here wait for. `away` says for how long the main thread has stood still: after a
     lease no status is given.
     `fresh` gives a published status, each time that it is asked for, what has changed in it without being news.
@@ -54,6 +56,7 @@ class Statuses:
         nudge: Callable[[], None],
         tell: Tell,
         facts: Callable[[], Facts] = Facts,
+        events: RecentEvents | None = None,
         fresh: Fresh = lambda status: status,
         away: Callable[[float], float] = lambda now: 0.0,
         patience: Patience | None = None,
@@ -64,6 +67,8 @@ class Statuses:
         self._at = (bind, port)
         self._tell = tell
         self._facts = facts
+        self._page_maker = PageMaker(events or RecentEvents())
+        self._gang_reply = KeptReply()
         self._away = away
         self._limits = limits
         self._peers = PeerStates(nudge)
@@ -176,13 +181,27 @@ class Statuses:
         match path:
             case "/readyz":
                 return pages.ready(own, pages.word_of(own, heard), self.waiting)
+            case "/":
+                return await self._front_page(own, heard)
             case "/gang":
-                return pages.gang_reply(own, heard, self.leader, time.monotonic())
+                return self._gang_reply.of(partial(self._gang, own, heard))
             case "/metrics":
                 # Beside the loop: the first time it imports packages for a tenth of a second.
-                page = await asyncio.to_thread(metrics.metrics_page, own, pages.word_of(own, heard), self._facts())
+                word = pages.word_of(own, heard)
+                page = await asyncio.to_thread(metrics.metrics_page, own, word, self._facts(), heard)
                 return Reply(code=200, body=page, kind=metrics.KIND)
-        return pages.sentence_reply(404, "expected /status, /healthz, /readyz, /metrics or /gang")
+        return pages.sentence_reply(404, "expected /, /status, /healthz, /readyz, /metrics or /gang")
+
+    def _gang(self, own: Status, heard: Mapping[str, Heard]) -> Reply:
+        facts = self._facts()
+        return pages.gang_reply(own, heard, self.leader, time.monotonic(), facts.ratios, facts.failures)
+
+    async def _front_page(self, own: Status, heard: Mapping[str, Heard]) -> Reply:
+        if own.word is None:
+            return pages.elsewhere(self.leader)
+        facts = self._facts()
+        members = partial(pages.gang_lines, own, heard, time.monotonic(), facts.ratios)
+        return await self._page_maker.reply(facts.about, own.word, members)
 
     def _standing(self) -> Reply | None:
         away = self._away(time.monotonic())

@@ -5,11 +5,14 @@ Runs beside the loop that serves, for it reads /proc; it never touches the volum
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from launcher.pod.gang.protocol.messages import LeaderMessage, Phase, Status
+from launcher.contract import Spent
+from launcher.pod.gang.protocol.messages import LeaderMessage, Phase, Status, Trouble
+from launcher.pod.gang.protocol.state import Heard, NodeFailure
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
@@ -20,21 +23,36 @@ Values = dict[tuple[str, ...], float]  # by label values
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What only the main thread knows: seconds by phase, children's pids by name, counters by pump."""
+    """What only the main thread knows: seconds by phase, children's pids by name, counters by pump.
+
+    `about` names the job and its namespace. The leader's alone are how many alarms of a kind there were, by rank how
+    long its steps take beside the gang's, and which failures were on which node of late.
+    """
 
     seconds: Mapping[str, float] = field(default_factory=dict)
     children: Mapping[str, int] = field(default_factory=dict)
     pumps: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    about: Mapping[str, str] = field(default_factory=dict)
+    alarms: Mapping[str, int] = field(default_factory=dict)
+    ratios: Mapping[int, float] = field(default_factory=dict)
+    failures: Sequence[NodeFailure] = ()
 
 
-def metrics_page(status: Status, word: LeaderMessage | None, facts: Facts) -> bytes:
-    """Return the metrics of a pod at this moment."""
+def metrics_page(
+    status: Status, word: LeaderMessage | None, facts: Facts, heard: Mapping[str, Heard] | None = None
+) -> bytes:
+    """Return the metrics of a pod at this moment; a leader's are also about those whom it `heard`."""
     from prometheus_client import CollectorRegistry, generate_latest
     from prometheus_client.registry import Collector
 
     class Pod(Collector):
         def collect(self) -> Iterator[Metric]:
+            yield from _of_launcher(status, facts.about)
             yield from _of_gang(status, word)
+            yield from _of_steps(status)
+            if status.word:
+                yield from _of_members((status, *(each.status for each in (heard or {}).values() if each.status)))
+                yield from _of_findings(facts)
             yield from _of_facts(facts)
             yield from _of_children(facts.children)
 
@@ -54,6 +72,49 @@ def _of_gang(status: Status, word: LeaderMessage | None) -> Iterator[Metric]:
     yield _gauge("staged_bytes", "What is staged of the data.", {(): status.staged_bytes})
     labels = ("name", "local") if status.several else ("name",)
     yield _gauge("trainer_progress", "The numbers that the training program reports.", _progress(status), *labels)
+
+
+def _of_launcher(status: Status, about: Mapping[str, str]) -> Iterator[Metric]:
+    """Yield what joins a pod's series to its job: its value is always 1."""
+    told = {
+        **about,
+        "role": str(status.who.role),
+        "rank": "" if status.rank is None else str(status.rank),
+        "node": status.node,
+        "generation": str(status.known),
+    }
+    yield _gauge("info", "1; which launcher this is.", {tuple(map(_whole, told.values())): 1.0}, *told)
+
+
+def _of_steps(status: Status) -> Iterator[Metric]:
+    from prometheus_client.metrics_core import SummaryMetricFamily
+
+    # A counter never falls: what is open becomes another state's once it is known which.
+    decided: Values = {(state,): value for state, value in status.seconds.items() if state != Spent.OPEN}
+    words = "What the seconds of this launcher were, from its start."
+    yield _counter("goodput_seconds", words, decided, "state")
+    words = "The seconds of training that are not known yet to be kept or lost."
+    yield _gauge("goodput_open_seconds", words, {(): status.seconds.get(Spent.OPEN, 0.0)})
+    words = "The seconds that a step takes its trainer, without waits for others, in this generation."
+    steps = SummaryMetricFamily("launcher_step_seconds", words, labels=("rank",))
+    for local, trainer in enumerate(status.trainers):
+        if status.rank is not None and (pace := trainer.marks.pace):
+            steps.add_metric((str(status.rank * len(status.trainers) + local),), pace.steps, pace.busy)
+    yield steps
+
+
+def _of_members(members: tuple[Status, ...]) -> Iterator[Metric]:
+    counts = Counter(each.phase for each in members)
+    values: Values = {(phase.value,): counts[phase] for phase in Phase}
+    yield _gauge("members", "How many launchers are in a phase, as the leader hears them.", values, "phase")
+
+
+def _of_findings(facts: Facts) -> Iterator[Metric]:
+    alarms: Values = {(kind.value,): facts.alarms.get(kind.value, 0) for kind in Trouble}
+    yield _counter("alarms", "What was found out of the training, since this leader began.", alarms, "kind")
+    ratios: Values = {(str(rank),): ratio for rank, ratio in facts.ratios.items()}
+    words = "How long a rank's steps take beside the gang's median, of late."
+    yield _gauge("straggler_ratio", words, ratios, "rank")
 
 
 def _progress(status: Status) -> Values:

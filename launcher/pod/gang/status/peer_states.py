@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import ipaddress
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from launcher.pod.gang.protocol.messages import Status
+from launcher.pod.gang.protocol.messages import Pace, Status
 from launcher.pod.gang.protocol.state import Heard
+
+HowFar = tuple[Mapping[str, float | str], Pace | None]  # a trainer's report, and how fast it goes
 
 UNKNOWN_BOOTS = 4096  # boots that are not known yet: anybody may name any
 
@@ -56,7 +59,7 @@ class PeerStates:
                 return
             boot, before = status.who.boot, former.status
             wrote = former.wrote if before and before.who.boot == boot else self._unknown.pop(boot, 0.0)
-            self._heard[address] = Heard(status=status, sent=sent, wrote=wrote)
+            self._heard[address] = Heard(status=status, sent=sent, came=time.monotonic(), wrote=wrote)
             if before and self._boots.get(before.who.boot) == address:
                 del self._boots[before.who.boot]
             self._boots[boot] = address
@@ -102,16 +105,19 @@ def news(status: Status) -> Status:
     What a leader waits for is such: in a gang of a thousand it names another pod a thousand times.
     """
     word = status.word and replace(status.word, waiting="")
-    return with_progress(status, [{}] * len(status.trainers), staged_bytes=0, looked_at=0, word=word)
+    return with_progress(
+        status, [({}, None)] * len(status.trainers), staged_bytes=0, looked_at=0, seconds={}, word=word
+    )
 
 
-def with_progress(status: Status, each: Sequence[Mapping[str, float | str]], **facts: object) -> Status:
+def with_progress(status: Status, each: Sequence[HowFar], **facts: object) -> Status:
     """Return a status with these reports of its trainers, and other facts: at once, for a copy is not cheap."""
     if not status.several:
-        return replace(status, marks=replace(status.marks, progress=each[0]), **facts)  # type: ignore[arg-type]
+        progress, pace = each[0]
+        return replace(status, marks=replace(status.marks, progress=progress, pace=pace), **facts)  # type: ignore[arg-type]
     several = (
-        replace(trainer, marks=replace(trainer.marks, progress=its))
-        for trainer, its in zip(status.several, each, strict=True)
+        replace(trainer, marks=replace(trainer.marks, progress=progress, pace=pace))
+        for trainer, (progress, pace) in zip(status.several, each, strict=True)
     )
     return replace(status, several=tuple(several), **facts)  # type: ignore[arg-type]
 

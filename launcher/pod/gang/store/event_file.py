@@ -9,10 +9,12 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from launcher.contract import EVENTS
@@ -22,6 +24,8 @@ from launcher.safefs.dirs import APPEND, Below, opened
 
 _LIMIT = 1000  # lines that wait
 LONGEST_EVENT = 1 << 20
+_HEAD = 64  # bytes, with the time of a line
+_FIRST = re.compile(rb'\{"at": "([0-9T:.Z+-]{10,40})"')  # a line's beginning
 # Read as well: what an earlier leader left half must not spoil the next line.
 APPEND_AND_READ = (APPEND ^ os.O_WRONLY) | os.O_RDWR
 
@@ -56,6 +60,7 @@ class EventFile:
         self._over = False
         self._trouble = TroubleTold(tell, "events_file_trouble", "events_file_back", path=self._path)
         self.lost = 0
+        self._begun: datetime | None = None  # the time of its first line
         if output:
             threading.Thread(target=self._serve, args=(output,), name="event file", daemon=True).start()
 
@@ -71,6 +76,11 @@ class EventFile:
                 self._lines.append(line)
             if not self._over:
                 self._ask()
+
+    @property
+    def age(self) -> float:
+        """The seconds since the file's first line, 0 until the volume has told of it."""
+        return max(0.0, (self._clock() - self._begun).total_seconds()) if self._begun else 0.0
 
     def close(self, until: float) -> bool:
         """Wait until all is written, at most until the monotonic clock passes `until`; tell what is missing."""
@@ -117,6 +127,7 @@ class EventFile:
 
     def _write_all(self, fd: int, lines: Sequence[bytes]) -> None:
         size = os.fstat(fd).st_size
+        self._begun = self._begun or time_of_first(os.pread(fd, _HEAD, 0)) or self._clock()
         if size and os.pread(fd, 1, size - 1) != b"\n":
             self._write(fd, b"\n")
         written = 0
@@ -130,6 +141,15 @@ class EventFile:
             with self._changed:
                 for _ in range(written):
                     self._lines.popleft()
+
+
+def time_of_first(head: bytes) -> datetime | None:
+    """Return when the first of a file's lines was written, from its beginning."""
+    found = _FIRST.match(head)
+    with suppress(ValueError):
+        at = datetime.fromisoformat(found[1].decode()) if found else None
+        return at and (at if at.tzinfo else at.replace(tzinfo=UTC))
+    return None
 
 
 def event_line(at: datetime, event: str, facts: dict[str, object]) -> bytes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -50,11 +50,20 @@ NOTHING = Baseline()
 def complete(output: Below, *, without: Baseline = NOTHING) -> tuple[int, ...]:
     """Return the newest complete passes below a job's output, at most ten, in ascending order."""
     with output.found() as found:
-        if found is None:
-            return ()
-        done = (number for number in sorted(_numbers(found), reverse=True) if _is_new(found, number, without))
-        good = (number for number in islice(done, TRIED) if _is_whole(found, number))
-        return tuple(sorted(islice(good, PASSES_KEPT)))
+        return tuple(sorted(islice(_good(found, -1, without), PASSES_KEPT))) if found else ()
+
+
+def newest_above(output: Below, known: int) -> int | None:
+    """Return the newest complete pass above one that is known; of those up to it none is looked into."""
+    with output.found() as found:
+        return next(_good(found, known, NOTHING), None) if found else None
+
+
+def saved_at(output: Below, passes: Sequence[int]) -> Mapping[int, float]:
+    """Return when some complete passes were saved, by the volume's clock."""
+    with output.found() as found:
+        marks = {number: _mark(found, number) for number in passes} if found else {}
+    return {number: mark[0] / 1e9 for number, mark in marks.items() if mark}
 
 
 def refuse_others(output: Below, passes: tuple[int, ...], runtime: Runtime) -> None:
@@ -67,6 +76,13 @@ def refuse_others(output: Below, passes: tuple[int, ...], runtime: Runtime) -> N
     if saved and Runtime.ENV not in (saved, runtime) and saved != runtime:
         said = f"{at.path} was saved by a program of LAUNCHER_RUNTIME={shown(saved)}, and this one is of {runtime}"
         raise SettingsError([f"{said}: set LAUNCHER_RUNTIME={shown(saved)}, or move the passes away to begin anew"])
+
+
+def _good(output: Dir, above: int, without: Baseline) -> Iterator[int]:
+    """Yield the complete passes above a number, the newest first."""
+    wanted = sorted((number for number in _numbers(output) if number > above), reverse=True)
+    done = (number for number in wanted if _is_new(output, number, without))
+    return (number for number in islice(done, TRIED) if _is_whole(output, number))
 
 
 def _numbers(output: Dir) -> tuple[int, ...]:

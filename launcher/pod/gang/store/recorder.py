@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -10,8 +11,9 @@ from dataclasses import replace
 
 from launcher.contract import PASS_PREFIX
 from launcher.pod.gang.protocol.messages import Generation
-from launcher.pod.gang.protocol.state import Recorded
-from launcher.pod.gang.store.passes import complete
+from launcher.pod.gang.protocol.state import NodeFailure, Recorded
+from launcher.pod.gang.store.node_failures import NodeFailures
+from launcher.pod.gang.store.passes import complete, newest_above
 from launcher.pod.gang.store.record import Record, RecordError
 from launcher.pod.gang.store.runs import Runs
 from launcher.pod.gang.store.succession import Stillness, held, overtaken, still
@@ -34,19 +36,25 @@ class Recorder:
         *,
         runs: Runs | None = None,
         output: Below | None = None,
+        resumes: bool = False,
         patience: float = _PATIENCE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Look at once; `nudge` is called on any thread after each change of the facts, and must not wait."""
+        """Look at once; `nudge` is called on any thread after each change of the facts, and must not wait.
+
+        `resumes`: a start goes on from the passes in the output, so that it matters which are complete.
+        """
         self._nudge = nudge
         self._trouble = TroubleTold(tell, "record_trouble", "record_back")
         self._patience = patience
         self._clock = clock
         self._runs = runs
         self._output = output
-        self._facts = Recorded(known=record is None, held=_UNREAD if runs else "")
+        read = 0.0 if record and output and resumes else math.inf
+        self._facts = Recorded(known=record is None, held=_UNREAD if runs else "", read=read)
         self._number = 0  # of this key's run, once it is made
         self._stillness = Stillness()
+        self._nodes = NodeFailures()
         self._begins = False
         self._counter: int | None = None  # that is moved at each look
         self._rest = self._rested = 0  # wished, and written
@@ -55,6 +63,7 @@ class Recorder:
         self._verdict: Outcome | None = None  # wished first
         self._answered: Generation | None = None
         self._stopped = self._noted = 0  # the generation that a stop is to be noted of, and was
+        self._doubt = 0.0  # the passes are to be looked at by a look that begins then, or later
         self._asked = True
         self._since: float | None = None  # when the thread began what it is at
         self._alone = record is None
@@ -109,8 +118,22 @@ class Recorder:
                 self._counter, self._rest = counter, rest
                 self._ask()
 
+    def look_at_passes(self, since: float) -> None:
+        """Have it found out which pass is the newest complete one, by a look that begins at a time or later."""
+        if since > self._doubt:
+            with self._changed:
+                self._doubt = since
+                self._ask()
+
+    def wish_failure(self, failure: NodeFailure) -> None:
+        """Ask for a failure to be added to the nodes' record."""
+        if self._nodes.wish(failure):
+            with self._changed:
+                self._learn(failures=self._nodes.known)
+                self._ask()
+
     def settle(self, until: float) -> None:
-        """Wait until a stop is noted and the rest written down, or until a time."""
+        """Wait until a stop is noted, the rest written down and a failure added, or until a time."""
         with self._changed:
             self._changed.wait_for(self._is_settled, max(0.0, until - self._clock()))
 
@@ -122,7 +145,8 @@ class Recorder:
                 self._learn(trouble="the volume with the gang's record does not answer")
 
     def _is_settled(self) -> bool:
-        return self._alone or (self._stopped in (0, self._noted) and self._rest in (0, self._rested))
+        written = self._stopped in (0, self._noted) and self._rest in (0, self._rested) and self._nodes.settled
+        return self._alone or written
 
     def _ask(self) -> None:
         self._asked = True
@@ -157,6 +181,9 @@ class Recorder:
                 with _noting(troubles):
                     newest = max(complete(self._output), default=None)
                     self._learn(unsealed=_unsealed(self._output, f"pass {newest}") if newest is not None else "")
+        if self._output and self._doubt > self._facts.read:
+            with _noting(troubles):
+                self._find_newest(self._output)
         if not self._facts.known:
             with _noting(troubles):
                 self._read(record, generation)
@@ -169,9 +196,18 @@ class Recorder:
                 self._make(record, generation)
         with _noting(troubles):
             self._read(record, generation)
+        if self._runs and self._begins:
+            self._keep_failures(self._runs)
         with self._changed:
             self._since = None
             self._learn(trouble=troubles[0] if troubles else "")
+
+    def _find_newest(self, output: Below) -> None:
+        """Look for a newer pass than are known; the main thread waits for it, as for a verdict."""
+        begun, facts = self._clock(), self._facts
+        known = max(-1 if facts.newest is None else facts.newest, facts.latest.reached - 1 if facts.latest else -1)
+        found = newest_above(output, known)
+        self._learn(newest=facts.newest if found is None else found, read=begun)
 
     def _make(self, record: Record, generation: Generation) -> None:
         """Make a generation, unless a newer run of the name has begun."""
@@ -199,6 +235,14 @@ class Recorder:
             before = None if self._facts.highest else runs.predecessor(self._number)
             self._stillness = still(self._stillness, before, self._clock())
             self._learn(held=held(self._stillness, looked))
+
+    def _keep_failures(self, runs: Runs) -> None:
+        """Add to the nodes' record, and know what is in it; nobody waits for it, and what fails is tried again."""
+        with _noting([]):
+            self._nodes.keep(runs.home)
+            with self._changed:
+                self._learn(failures=self._nodes.known)
+                self._changed.notify_all()
 
     def _give_way(self) -> None:
         """Learn that a newer run of the name has begun: it is this one's verdict."""
