@@ -44,6 +44,7 @@ PARAMETER_FLAGS = {
     "service_account": "-serviceaccount",
     "shm": "-shm",
     "tolerations": "-toleration",
+    "avoid": "-avoid",
     "topology": "-topology",
     "trainer_package_path": "the package",
     "trainers": "-parallelism",

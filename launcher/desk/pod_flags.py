@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from launcher.desk.arguments import flag, seconds, whole
@@ -34,6 +35,11 @@ def pair(text: str) -> tuple[str, str]:
     return name, value
 
 
+def listed(text: str) -> tuple[str, ...]:
+    """Return the names in a list with commas."""
+    return tuple(filter(None, (each.strip() for each in text.split(","))))
+
+
 def _pairs(name: str, field: str, help: str, metavar: str = "NAME=VALUE") -> PodFlag:
     return PodFlag(name=name, field=field, metavar=metavar, help=help, reads=pair, several=True)
 
@@ -55,6 +61,14 @@ POD_FLAGS = (
         metavar="TAINT",
         several=True,
         help="also nodes with this taint: KEY, KEY=VALUE or KEY=VALUE:NoSchedule",
+    ),
+    PodFlag(
+        name="avoid",
+        field="avoid",
+        metavar="NODE",
+        reads=listed,
+        several=True,
+        help="no node of this name: NODE[,NODE]",
     ),
     PodFlag(
         name="shm", field="shm", metavar="SIZE", help="the trainers' /dev/shm, part of their memory (half of it)"
@@ -106,6 +120,8 @@ def given_fields(
 def _together(each: PodFlag, value: Any) -> Any:  # noqa: ANN401  # whatever a flag reads
     if each.reads is pair:
         return dict(value)
+    if each.reads is listed:
+        return tuple(chain.from_iterable(value))
     return tuple(value) if each.several else value
 
 

@@ -27,7 +27,7 @@ MAY_BE_NONE = (
     *("runtime", "queue", "shm", "gpu_resource", "service_account", "priority", "launcher_image"),
     "local_package",
 )
-TUPLES = ("volumes", "env_from", "tolerations", "pod")
+TUPLES = ("volumes", "env_from", "tolerations", "avoid", "pod")
 MAPPINGS = ("env", "labels", "annotations", "selector", "secret_files")
 
 
@@ -77,6 +77,7 @@ class Job:
     launcher_image: str = ""
     local_package: str = ""
     here: bool = False
+    avoid: str | Sequence[str] = ()
     # The seeds' example has these names, its table the other ones.
     cpu_num: InitVar[float | str | None] = None
     use_gpu: InitVar[bool | None] = None

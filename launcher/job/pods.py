@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 ROOT_FILES = (*IDENTITY_FILES, *LIST_FILES)
 # A subPath that is not there becomes a directory.
 MAKE_ROOT_FILES = f"for name in {ROOT_FILES}: open('/root-files/' + name, 'a').close()"
+_JOB_UID = "metadata.labels['batch.kubernetes.io/controller-uid']"
 GRACE = 60  # above LAUNCHER_GRACE, so that the launcher still has time for its last words
 
 
@@ -40,7 +41,7 @@ def template(job: Job, role: str, labels: Json) -> Json:
     found = own_template(job, role, labels)
     for each in job.overlays:
         found = overlay.merged(found, overlay.for_role(each, role))
-    return found
+    return overlay.avoiding(found, job.avoid)
 
 
 def own_template(job: Job, role: str, labels: Json) -> Json:
@@ -130,7 +131,6 @@ def _container(job: Job, role: str) -> Json:
     words, variables = entry.command(job, serves=role == PSERVER), environment(job, role)
     if injected.is_injected(job):
         words = injected.brought_command(words, variables)
-    uid = "metadata.labels['batch.kubernetes.io/controller-uid']"
     return {
         "name": PSERVER if role == PSERVER else TRAINER,
         "image": job.runtime_image,
@@ -138,12 +138,9 @@ def _container(job: Job, role: str) -> Json:
         **asked.env_from(job),
         "env": [
             *({"name": name, "value": _literal(value)} for name, value in variables.items()),
-            # The gang's key, which other launchers ask the API for.
-            *(
-                [{"name": "LAUNCHER_JOB_UID", "valueFrom": {"fieldRef": {"fieldPath": uid}}}]
-                if role != PSERVER
-                else []
-            ),
+            # The gang's key, and the node, which other launchers ask the API for.
+            *([_of_pod_itself("LAUNCHER_JOB_UID", _JOB_UID)] if role != PSERVER else []),
+            *([_of_pod_itself("NODE_NAME", "spec.nodeName")] if "NODE_NAME" not in variables else []),
         ],
         "ports": [{"name": "status", "containerPort": STATUS_PORT}],
         **_probes(),
@@ -156,6 +153,10 @@ def _container(job: Job, role: str) -> Json:
             *injected.launcher_mounts(job),
         ],
     }
+
+
+def _of_pod_itself(name: str, field: str) -> Json:
+    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": field}}}
 
 
 def _literal(text: str) -> str:

@@ -96,6 +96,45 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AlarmNoted:
+    """What was found out of a training that goes on; `rank` is a trainer's, None where it is of all."""
+
+    at: float
+    generation: int
+    kind: str
+    rank: int | None
+    node: str
+    reason: str
+    tail: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberSeconds:
+    """What the seconds of one life of a launcher were, some seconds before they were noted; in milliseconds."""
+
+    role: str
+    rank: int | None
+    address: str
+    boot: str
+    ago: float
+    seconds: Mapping[str, int]
+
+    @property
+    def counted(self) -> float:
+        """How long it has counted: from the start of its process."""
+        return sum(self.seconds.values()) / 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerNoted:
+    """What the seconds of all members were at the end of a generation."""
+
+    at: float
+    generation: int
+    members: tuple[MemberSeconds, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """How the whole gang ended."""
 
@@ -104,7 +143,7 @@ class Verdict:
     reason: str
 
 
-Event = Started | Made | Phased | Failed | MemberLost | Progress | Verdict
+Event = Started | Made | Phased | Failed | MemberLost | Progress | AlarmNoted | LedgerNoted | Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,12 +13,28 @@ from functools import lru_cache
 from typing import Any
 
 from launcher import contract
-from launcher.report.events import Event, Failed, Made, MemberLost, Phased, Progress, Seat, Started, Verdict
+from launcher.report.events import (
+    AlarmNoted,
+    Event,
+    Failed,
+    LedgerNoted,
+    Made,
+    MemberLost,
+    MemberSeconds,
+    Phased,
+    Progress,
+    Seat,
+    Started,
+    Verdict,
+)
 from launcher.text import one_line, visible
 
 RANKS = 100_000
 _NUMBERS = 2**53
 _LARGEST = 1e300  # beyond that, differences overflow
+_LONGEST = 1e10  # seconds: some centuries
+# What a launcher counts of its seconds; what a later one tells besides is unknown here.
+STATES = frozenset(word for name, word in vars(contract.Spent).items() if name.isupper() and isinstance(word, str))
 METRICS = 50
 SENTENCE = 400  # characters
 TAIL = 12  # lines
@@ -153,6 +169,45 @@ def progress(told: Mapping[str, Any], at: float) -> Progress:
     )
 
 
+def _alarmed(told: Mapping[str, Any], at: float) -> AlarmNoted:
+    return AlarmNoted(
+        at=at,
+        generation=_maybe(told.get("generation")) or 0,
+        kind=_text(told.get("kind"), 40),
+        rank=_maybe(told.get("rank"), RANKS),
+        node=_text(told.get("node"), 200),
+        reason=_text(told.get("reason")),
+        tail=_tail(told.get("tail")),
+    )
+
+
+def _ledger(told: Mapping[str, Any], at: float) -> LedgerNoted:
+    members = tuple(_member_seconds(each) for each in told.get("members") or ())
+    return LedgerNoted(at=at, generation=_maybe(told.get("generation")) or 0, members=members)
+
+
+def _member_seconds(told: Mapping[str, Any]) -> MemberSeconds:
+    if not isinstance(told, dict):
+        raise ValueError("no such member")
+    seconds: Counter[str] = Counter()
+    for state, value in told["seconds"].items():
+        seconds[state if state in STATES else contract.Spent.UNKNOWN] += round(1000 * _seconds(value))
+    return MemberSeconds(
+        role=_role(told),
+        rank=_maybe(told.get("rank"), RANKS),
+        address=_text(told.get("address"), 100),
+        boot=_text(told.get("boot"), 100),
+        ago=_seconds(told.get("ago")),
+        seconds=seconds,
+    )
+
+
+def _seconds(value: object) -> float:
+    if type(value) not in (int, float) or not 0 <= value <= _LONGEST:  # type: ignore[operator]
+        raise ValueError("no such time")
+    return float(value)  # type: ignore[arg-type]
+
+
 def _verdict(told: Mapping[str, Any], at: float) -> Verdict:
     return Verdict(at=at, code=_whole(told.get("code")), reason=_text(told.get("reason")))
 
@@ -164,5 +219,7 @@ BUILDERS: Mapping[str, Callable[[Mapping[str, Any], float], Event]] = {
     "failure": _failed,
     "lost": _lost,
     "progress": progress,
+    "alarm": _alarmed,
+    "ledger": _ledger,
     "verdict": _verdict,
 }

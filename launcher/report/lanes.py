@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import bisect
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from launcher import contract
-from launcher.report.events import Event, Failed, Made, MemberLost, Phased, Seat
+from launcher.report.events import AlarmNoted, Event, Failed, Made, MemberLost, Phased, Progress, Seat
 
 _ENDS = frozenset({contract.DONE, contract.FAILED, contract.STOPPED})
 BROKEN_BY_FAILURE = frozenset({contract.SERVING, contract.TRAINING, contract.TRAINED})
-GAP = "gap"
+GAP, ALARM = "gap", "alarm"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """A moment: done, failed, stopped or lost, and why where it is known."""
+    """A moment: done, failed, stopped, lost or an alarm, and why where it is known."""
 
     kind: str
     at: float
@@ -81,10 +81,24 @@ def lanes_of(events: Sequence[Event], ended: float, *, judged: bool) -> tuple[La
             breaks[each.generation].append(each.at)
         if isinstance(each, MemberLost) and (seat := each.seat or seating.at(each.address, each.generation)):
             marks[seat].append(Mark(kind="lost", at=each.at, generation=each.generation, reason=each.reason))
+    for seat, alarm in _alarms(events, seating.all | set(phases)):
+        marks[seat].append(Mark(kind=ALARM, at=alarm.at, generation=alarm.generation, reason=alarm.reason))
     starts = [each.at for each in events if isinstance(each, Made)]
     ways = _Ways(breaks=breaks, starts=starts, ended=ended, judged=judged)
     order = sorted(seating.all | set(phases) | set(marks))  # roles happen to stand in the order of their names
     return tuple(_lane(seat, phases[seat], marks[seat], ways) for seat in order)
+
+
+def _alarms(events: Iterable[Event], seats: Container[Seat]) -> Iterable[tuple[Seat, AlarmNoted]]:
+    """Yield each alarm of one trainer with its row: that of its pod, which may have several trainers."""
+    nodes: dict[int, int] = {}
+    for each in events:
+        if isinstance(each, Progress):
+            nodes[each.seat.rank] = each.node
+        elif isinstance(each, AlarmNoted) and each.rank is not None:
+            rank = nodes.get(each.rank, each.rank)
+            rows = (Seat(role=role, rank=rank) for role in (contract.NODE, contract.TRAINER))
+            yield from ((seat, each) for seat in rows if seat in seats)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from launcher.report import scale, style
 from launcher.report.curves import curves
-from launcher.report.markup import Markup, join, tag
+from launcher.report.events import AlarmNoted
+from launcher.report.goodput.spending import goodput_words, time_section
+from launcher.report.markup import Markup, Row, join, table_of, tag
 from launcher.report.passes import Loss, losses_of
 from launcher.report.sentence import KINDS, Sentence, describe, sentence
 from launcher.report.series import charts_of
@@ -18,7 +20,13 @@ from launcher.report.story import Chapter, GenerationFailure, Past, Story
 from launcher.report.timeline import timeline
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-TABLE_ROWS = 500
+HTML = "text/html; charset=utf-8"
+# Of a page that is served: its styles stand in it, and nothing else is allowed: no script, no picture, no frame.
+SAFE = (
+    ("Content-Security-Policy", f"{POLICY}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"),
+    ("X-Content-Type-Options", "nosniff"),
+    ("Referrer-Policy", "no-referrer"),
+)
 TAILS = 20  # failures whose last lines are shown
 _NOTHING = {
     "Timeline": "No rank has reported.",
@@ -26,41 +34,50 @@ _NOTHING = {
     "Generations": "No generation was made.",
     "Failures and losses": "No failure and no loss.",
 }
-_Row = Sequence[str]
 
 
 def page(story: Story, source: str, asked: Mapping[str, str] | None = None) -> str:
     """Return the whole file; `asked` is what is known of the job from elsewhere."""
     told = sentence(story)
     name = story.job or "unnamed job"
-    charts, more = charts_of(story.reports, story.begun)
-    sections = {
-        "Timeline": timeline(story) if story.lanes else None,
-        f"Metrics by {charts[0].axis}" if charts else "Metrics": curves(charts, more) if charts else None,
-        "Generations": _generations(story) if story.chapters else None,
-        "Failures and losses": _troubles(story) if story.troubles else None,
-        "Earlier runs in this file": _past(story.past) if story.past else None,
-    }
+    facts = (facts_list(_figures(story)), facts_list(_asked(story, asked or {})))
+    header = tag("header", tag("h1", name), verdict_box(told), *facts)
+    return document(f"{KINDS[told.kind].rstrip(':')}: {name}", header, sections_of(story), foot_of(story, source))
+
+
+def document(title: str, *body: Markup, renewed: int | None = None) -> str:
+    """Return a page with this body; a browser asks for it again after so many seconds, where that is said."""
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
         tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        tag("meta", http_equiv="refresh", content=renewed) if renewed else Markup(""),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
-        tag("title", f"{KINDS[told.kind].rstrip(':')}: {name}"),
+        tag("title", title),
         tag("style", Markup(style.SHEET)),
     )
-    body = tag(
-        "body",
-        tag("header", tag("h1", name), _verdict(told), _facts(_figures(story)), _facts(_asked(story, asked or {}))),
-        *(tag("section", tag("h2", title), content) for title, content in sections.items() if content),
-        _nothing(title for title, content in sections.items() if not content),
-        _foot(story, source),
-    )
-    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
+    return f"<!DOCTYPE html>\n{tag('html', head, tag('body', *body), lang='en')}\n"
 
 
-def _verdict(told: Sentence) -> Markup:
+def sections_of(story: Story) -> Markup:
+    """Return the timeline, the curves and the tables, and in one line what there is nothing of."""
+    charts, more = charts_of(story.reports, story.begun)
+    sections = {
+        "Timeline": timeline(story) if story.lanes else None,
+        "Where the time went": time_section(story.account) if story.account and story.account.whole else None,
+        f"Metrics by {charts[0].axis}" if charts else "Metrics": curves(charts, more) if charts else None,
+        "Generations": _generations(story) if story.chapters else None,
+        "Failures and losses": _troubles(story) if story.troubles else None,
+        "Alarms": _alarms(story) if story.alarms else None,
+        "Earlier runs in this file": _past(story.past) if story.past else None,
+    }
+    shown = (tag("section", tag("h2", title), content) for title, content in sections.items() if content)
+    return join(*shown, _nothing(title for title, content in sections.items() if not content))
+
+
+def verdict_box(told: Sentence) -> Markup:
+    """Return the first lines in a box of their colour."""
     words = tag("p", tag("strong", tag("em", KINDS[told.kind]), f" {told.words}"))
     return tag("div", words, *(tag("p", each) for each in told.more), class_=f"verdict {told.kind}", id="verdict")
 
@@ -71,7 +88,8 @@ def _nothing(titles: Iterable[str]) -> Markup:
     return tag("p", words, class_="none") if words else Markup("")
 
 
-def _facts(facts: Mapping[str, str]) -> Markup:
+def facts_list(facts: Mapping[str, str]) -> Markup:
+    """Return names and values, without those that are empty."""
     rows = [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts.items() if value]
     return tag("dl", *rows, class_="facts") if rows else Markup("")
 
@@ -87,6 +105,7 @@ def _figures(story: Story) -> Mapping[str, str]:
     return {
         "Ranks": ", ".join(f"{count} {role}{'s' if count > 1 else ''}" for role, count in roles.items()),
         "Time in all": scale.duration(story.seconds),
+        "Goodput": goodput_words(story.account) if story.account and story.account.whole else "",
         "Generations": str(len(story.chapters)),
         "Restarts": str(story.restarts),
         "Lost in restarts": cost_words(losses_of(story)),
@@ -115,10 +134,10 @@ def _generations(story: Story) -> Markup:
     lost = {each.generation: cost_words([each]) for each in losses_of(story)}
     rows = [_chapter(story, chapter, lost.get(chapter.made.generation, "")) for chapter in story.chapters]
     heads = ("number", "after", "made at (UTC)", "ran for", "resumed from", "members", "cause", "end", "its end cost")
-    return _table(heads, "nnnnnnwww", rows)
+    return table_of(heads, "nnnnnnwww", rows)
 
 
-def _chapter(story: Story, chapter: Chapter, lost: str) -> _Row:
+def _chapter(story: Story, chapter: Chapter, lost: str) -> Row:
     made = chapter.made
     return (
         str(made.generation),
@@ -135,19 +154,41 @@ def _chapter(story: Story, chapter: Chapter, lost: str) -> _Row:
 
 def _troubles(story: Story) -> Markup:
     rows = [_trouble(story, each) for each in story.troubles]
-    table = _table(("after", "at (UTC)", "generation", "code", "who", "what", "why"), "nnnnssw", rows)
+    table = table_of(("after", "at (UTC)", "generation", "code", "who", "what", "why"), "nnnnssw", rows)
     tails = [each for each in story.troubles if each.tail][:TAILS]
-    return join(table, *(_tail(each, first=each is tails[0]) for each in tails))
+    titles = [f"The last lines of {each.who or 'its log'}, generation {each.generation}" for each in tails]
+    return join(table, *_folded(titles, [each.tail for each in tails]))
 
 
-def _tail(trouble: GenerationFailure, *, first: bool) -> Markup:
-    """Return the last lines of who failed, folded but for the first."""
-    title = f"The last lines of {trouble.who or 'its log'}, generation {trouble.generation}"
-    lines = tag("pre", "\n".join(trouble.tail))
-    return tag("details", tag("summary", title), lines, open="" if first else None)
+def _folded(titles: Sequence[str], tails: Sequence[Sequence[str]]) -> Iterable[Markup]:
+    """Yield lines below their titles, folded but for the first."""
+    for place, (title, tail) in enumerate(zip(titles, tails, strict=True)):
+        lines = tag("pre", "\n".join(tail))
+        yield tag("details", tag("summary", title), lines, open=None if place else "")
 
 
-def _trouble(story: Story, trouble: GenerationFailure) -> _Row:
+def _alarms(story: Story) -> Markup:
+    """Return what was found out of the training while it went on, and where the programs stood."""
+    heads = ("after", "at (UTC)", "generation", "what", "rank", "on node", "why")
+    table = table_of(heads, "nnnsnsw", [_alarm(story, each) for each in story.alarms])
+    tails = [each for each in story.alarms if each.tail][:TAILS]
+    titles = [f"Where the programs stood at {scale.clock(each.at)} UTC" for each in tails]
+    return join(table, *_folded(titles, [each.tail for each in tails]))
+
+
+def _alarm(story: Story, alarm: AlarmNoted) -> Row:
+    return (
+        scale.duration(max(0.0, alarm.at - story.begun)),
+        scale.clock(alarm.at),
+        str(alarm.generation),
+        alarm.kind.replace("_", " "),
+        "" if alarm.rank is None else str(alarm.rank),
+        alarm.node,
+        alarm.reason,
+    )
+
+
+def _trouble(story: Story, trouble: GenerationFailure) -> Row:
     return (
         scale.duration(max(0.0, trouble.at - story.begun)),
         scale.clock(trouble.at),
@@ -161,7 +202,7 @@ def _trouble(story: Story, trouble: GenerationFailure) -> _Row:
 
 def _past(past: Sequence[Past]) -> Markup:
     rows = [(scale.clock(each.begun, day=True), each.job, each.key, _ending(each)) for each in past]
-    return _table(("started (UTC)", "job", "key", "end"), "nwsw", rows)
+    return table_of(("started (UTC)", "job", "key", "end"), "nwsw", rows)
 
 
 def _ending(past: Past) -> str:
@@ -170,22 +211,7 @@ def _ending(past: Past) -> str:
     return f"{past.verdict.code}: {past.verdict.reason}" if past.verdict.reason else str(past.verdict.code)
 
 
-def _table(heads: _Row, kinds: str, rows: Sequence[_Row]) -> Markup:
-    """Return a table; the kind of each column is n(umber), s(hort) or w(ords). Where it is narrow a row is a card."""
-    head = tag("tr", *(tag("th", name, class_=kind) for name, kind in zip(heads, kinds, strict=True)))
-    body = [tag("tr", *_cells(heads, kinds, row)) for row in rows[-TABLE_ROWS:]]
-    less = len(rows) - len(body)
-    note = tag("p", f"{less:,} earlier rows are not shown.", class_="note") if less else ""
-    return join(tag("table", tag("thead", head), tag("tbody", *body)), note)
-
-
-def _cells(heads: _Row, kinds: str, row: _Row) -> Iterable[Markup]:
-    """Yield a row's cells, each with its column's name, which a card shows."""
-    for name, kind, cell in zip(heads, kinds, row, strict=True):
-        yield tag("td", cell, class_=kind, data_name=name)
-
-
-def _foot(story: Story, source: str) -> Markup:
+def foot_of(story: Story, source: str) -> Markup:
     """Say what the page was made from, and what was left out of it."""
     reading = story.reading
     notes = [f"Made from {source}: {reading.lines:,} lines."]

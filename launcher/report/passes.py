@@ -39,7 +39,8 @@ class Tick:
 class Loss:
     """What the end of a generation cost until the next one trained.
 
-    `again` are the seconds trained after the pass that was gone on from; None where that pass has no known time.
+    `again` are the seconds that each member trained after the pass that was gone on from, by their ledgers, or from
+    the time of that pass on; None where that has no known time. `down` lasts until all of them train again.
     """
 
     generation: int
@@ -102,20 +103,29 @@ def _ticks(lane: Lane, reports: Iterable[Tick], saved: Mapping[int, float]) -> S
 
 def losses_of(story: Story) -> tuple[Loss, ...]:
     """Return what each generation but the last lost by its end."""
-    begun: dict[int, float] = {}
-    for bar in (bar for lane in story.lanes for bar in lane.bars if bar.kind == contract.TRAINING):
-        begun[bar.generation] = min(begun.get(bar.generation, bar.begin), bar.begin)
+    begun: dict[int, tuple[float, float]] = {}  # when the first of each generation trained, and when all did
+    for lane in story.lanes:
+        firsts: dict[int, float] = {}
+        for bar in lane.bars:
+            if bar.kind == contract.TRAINING:
+                firsts.setdefault(bar.generation, bar.begin)
+        for generation, at in firsts.items():
+            first, last = begun.get(generation, (at, at))
+            begun[generation] = min(first, at), max(last, at)
     return tuple(_loss(story, begun, before, after) for before, after in pairwise(story.chapters))
 
 
-def _loss(story: Story, begun: Mapping[int, float], before: Chapter, after: Chapter) -> Loss:
+def _loss(story: Story, begun: Mapping[int, tuple[float, float]], before: Chapter, after: Chapter) -> Loss:
     number, resume = before.made.generation, after.made.resume
     told = {each.pass_ for each in story.reports if each.generation == number and each.pass_ is not None}
-    again = begun.get(after.made.generation, after.ended)
+    _, all_again = begun.get(after.made.generation, (after.ended, after.ended))
+    counted = story.account.lost_by.get(number) if story.account else None
+    first, _ = begun.get(number, (None, None))
+    in_vain = _trained_in_vain(story, first, before, resume) if counted is None else None
     return Loss(
         generation=number,
-        down=max(0.0, again - before.ended),
-        again=_trained_in_vain(story, begun.get(number), before, resume),
+        down=max(0.0, all_again - before.ended),
+        again=counted / story.account.places if story.account and counted is not None else in_vain,
         passes=sum(each > (-1 if resume is None else resume) for each in told),
     )
 

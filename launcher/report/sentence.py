@@ -73,6 +73,10 @@ def _open(story: Story) -> Sentence:
     more = [generation + (_standing(story.lanes) or "no rank has reported") + "."]
     if story.troubles:
         more.append(f"The {_first(story, story.troubles[0])}")
+    if story.alarms:
+        last = story.alarms[-1]
+        since = scale.duration(max(0.0, last.at - story.begun))
+        more.append(f"The last alarm was in generation {last.generation}, after {since}: {ended_words(last.reason)}")
     return Sentence(kind="open", words=words, more=tuple(more))
 
 

@@ -104,17 +104,19 @@ def _share(each: Progress, base: Mapping[int, int], span: int) -> float:
 
 
 def _kept(placed: Sequence[tuple[float, Progress]]) -> Iterable[tuple[float, Progress]]:
-    """Leave out, of each rank, what a later generation reported again."""
-    first: dict[tuple[Seat, int], float] = {}
+    """Leave out what a later generation ran again: all of it begins again at the place that its first report has.
+
+    A rank alone does not tell: in an old file its next line may come long after that.
+    """
+    first: dict[int, float] = {}
     for at, each in placed:
-        key = (each.seat, each.generation)
-        first[key] = min(first.get(key, at), at)
-    until: dict[tuple[Seat, int], float] = {}
-    lowest: dict[Seat, float] = {}
-    for seat, generation in sorted(first, key=lambda key: -key[1]):
-        until[seat, generation] = lowest.get(seat, math.inf)
-        lowest[seat] = min(until[seat, generation], first[seat, generation])
-    return ((at, each) for at, each in placed if at < until[each.seat, each.generation])
+        first[each.generation] = min(first.get(each.generation, at), at)
+    until: dict[int, float] = {}
+    lowest = math.inf
+    for generation in sorted(first, reverse=True):
+        until[generation] = lowest
+        lowest = min(lowest, first[generation])
+    return ((at, each) for at, each in placed if at < until[each.generation])
 
 
 def _chart(name: str, axis: str, by_seat: Mapping[Seat, Sequence[Point]], strange: int) -> Chart:

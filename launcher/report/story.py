@@ -1,6 +1,6 @@
 """The gang's story: what happened in the newest run of a file, from its events.
 
-No I/O here. No clock: a run without a verdict ends with its last event.
+No I/O here. No clock: a run without a verdict ends with its last event, unless somebody knows that it runs on.
 """
 
 from __future__ import annotations
@@ -9,7 +9,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from launcher import contract
-from launcher.report.events import Event, Failed, Made, MemberLost, Phased, Progress, Reading, Seat, Started, Verdict
+from launcher.report.events import (
+    AlarmNoted,
+    Event,
+    Failed,
+    Made,
+    MemberLost,
+    Phased,
+    Progress,
+    Reading,
+    Seat,
+    Started,
+    Verdict,
+)
+from launcher.report.goodput.account import RunAccount, account_of
 from launcher.report.lanes import Lane, Seating, lanes_of
 from launcher.report.runs import Run, runs_of
 
@@ -65,6 +78,9 @@ class Story:
     moved: tuple[float, ...]
     past: tuple[Past, ...]
     reading: Reading
+    events: tuple[Event, ...] = ()
+    account: RunAccount | None = None
+    alarms: tuple[AlarmNoted, ...] = ()
     logged: tuple[Progress, ...] = ()
     saved: Mapping[int, float] = field(default_factory=dict)
 
@@ -84,15 +100,15 @@ class Story:
         return self.progress or self.logged
 
 
-def read_story(reading: Reading) -> Story | None:
-    """Return the story of the newest run, or None without events."""
+def read_story(reading: Reading, now: float = 0.0) -> Story | None:
+    """Return the story of the newest run, or None without events; one that runs on `now` has come so far."""
     if not reading.events:
         return None
     *earlier, run = runs_of(reading.events)
     events = run.events
     started = next((each for each in events if isinstance(each, Started)), None)
     verdict = next((each for each in events if isinstance(each, Verdict)), None)
-    ended = verdict.at if verdict else events[-1].at
+    ended = verdict.at if verdict else max(events[-1].at, now)
     troubles = _troubles(events)
     return Story(
         job=started.job if started else "",
@@ -108,6 +124,9 @@ def read_story(reading: Reading) -> Story | None:
         lanes=lanes_of(events, ended, judged=verdict is not None),
         progress=tuple(each for each in events if isinstance(each, Progress)),
         moved=run.moved,
+        events=events,
+        account=account_of(events),
+        alarms=tuple(each for each in events if isinstance(each, AlarmNoted)),
         past=tuple(_past(each) for each in earlier),
         reading=replace(reading, events=()),
     )
@@ -117,7 +136,7 @@ def with_output(story: Story, *, logged: Iterable[Progress], saved: Mapping[int,
     """Add what the output tells beside its events; a pass that was not saved during the run is another one's."""
     during = {number: at for number, at in saved.items() if story.begun <= at <= story.ended}
     placed = (replace(each, at=during.get(each.pass_ or 0, story.ended)) for each in logged)
-    return replace(story, logged=tuple(placed), saved=during)
+    return replace(story, logged=tuple(placed), saved=during, account=account_of(story.events, during))
 
 
 def _troubles(events: Sequence[Event]) -> tuple[GenerationFailure, ...]:

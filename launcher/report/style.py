@@ -46,6 +46,12 @@ path{fill:none}.grid{stroke:var(--rule)}.track{stroke:var(--track)}
 .mark{stroke-width:2;stroke:var(--down)}.mark.lost{fill:var(--page)}
 .mark.done{fill:var(--trained);stroke:var(--page);stroke-width:1}
 .mark.stopped{fill:var(--soft);stroke:var(--page);stroke-width:1}
+.mark.alarm{fill:var(--staging);stroke:var(--page);stroke-width:1}
+.spent{margin-bottom:14px;border-radius:4px}.spent path{stroke:var(--page);stroke-width:1}
+section td svg{display:inline-block;flex:none;margin-right:7px}
+.spent-kept{fill:var(--trained)}.spent-training{fill:var(--training)}.spent-lost{fill:var(--down)}.spent-saving{fill:var(--l4)}
+.spent-barrier{fill:var(--l7)}.spent-starting{fill:var(--serving)}.spent-staging{fill:var(--staging)}.spent-waiting{fill:var(--joining)}
+.spent-leaving{fill:var(--soft)}.spent-unknown{fill:var(--faint)}.spent .spent-unknown{stroke:var(--rule)}
 .charts{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,320px),1fr));gap:22px 26px}
 figure{margin:0;max-width:460px}figcaption{display:flex;justify-content:space-between;gap:12px;margin-bottom:4px}
 figcaption b{font-weight:600}figcaption span{color:var(--soft);font-size:13px}
@@ -75,6 +81,10 @@ footer p{margin:0}
 thead{display:none}tbody,tr,td{display:block}tr{padding:10px 0;border-bottom:1px solid var(--rule)}
 td,.n,.s{display:flex;gap:12px;width:auto;padding:1px 0;border:0;text-align:left;white-space:normal}
 td:empty{display:none}
-td::before{content:attr(data-name);flex:0 0 104px;font-size:12.5px;color:var(--soft)}}
+td::before{content:attr(data-name);flex:0 0 104px;font-size:12.5px;color:var(--soft)}
+.ranks thead{display:table-header-group}.ranks tbody{display:table-row-group}.ranks tr{display:table-row}
+.ranks :is(td,th){display:table-cell;padding:5px 8px 5px 0;border-bottom:1px solid var(--faint);overflow-wrap:normal}
+.ranks .n{text-align:right;white-space:nowrap}.ranks td::before{content:none}
+.ranks :is(th,td):is(:nth-child(2),:nth-child(8)){display:none}}
 @media print{body{max-width:none;padding:0}section{break-inside:avoid-page}}
 """

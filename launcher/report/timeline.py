@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from launcher import contract
 from launcher.report import scale
 from launcher.report.events import Seat
-from launcher.report.lanes import GAP, Bar, Lane, Mark
+from launcher.report.lanes import ALARM, GAP, Bar, Lane, Mark
 from launcher.report.markup import Markup, join, tag
 from launcher.report.passes import Tick, ticks_of
 from launcher.report.scale import Scale
@@ -34,7 +34,13 @@ _PHASES = {
     contract.TRAINED: ("trained, waiting for the others", 0.5),
     GAP: ("down, until the next start", 0.12),
 }
-MARKS = {contract.DONE: "done", contract.FAILED: "failed", "lost": "lost", contract.STOPPED: "stopped"}
+MARKS = {
+    contract.DONE: "done",
+    contract.FAILED: "failed",
+    "lost": "lost",
+    contract.STOPPED: "stopped",
+    ALARM: "alarm",
+}
 
 
 def timeline(story: Story) -> Markup:
@@ -184,10 +190,12 @@ def _mark(mark: Mark, axis: Scale, middle: float, size: float) -> Markup:
 
 
 def _shape(kind: str, x: float, y: float, size: float) -> str:
-    """Return a cross, a ring, a square or a disc."""
+    """Return a cross, a triangle, a ring, a square or a disc."""
     if kind == "failed":
         arm = f"l{2 * size:.1f} "
         return f"M{x - size:.1f} {y - size:.1f}{arm}{2 * size:.1f}M{x - size:.1f} {y + size:.1f}{arm}{-2 * size:.1f}"
+    if kind == ALARM:
+        return f"M{x:.1f} {y - size:.1f}l{size:.1f} {2 * size:.1f}h{-2 * size:.1f}z"
     if kind == "stopped":
         return f"M{x - size:.1f} {y - size:.1f}h{2 * size:.1f}v{2 * size:.1f}h{-2 * size:.1f}z"
     half = f"a{size:.1f} {size:.1f} 0 1 0 "

@@ -85,6 +85,14 @@ def overwrite(at: Dir, name: str, text: bytes) -> None:
         os.fsync(fd)
 
 
+def put_whole(at: Dir, name: str, text: bytes) -> None:
+    """Put a text in the place of a file: whoever reads it meanwhile has the one or the other."""
+    new = f".{name}.{secrets.token_hex(8)}"
+    with at.naming(name):
+        _write_new(at, new, text)
+        os.rename(new, name, src_dir_fd=at.fd, dst_dir_fd=at.fd)
+
+
 def read_at_most(fd: int, limit: int) -> bytes:
     """Read an open file, to its end or up to a limit."""
     found = b""

@@ -93,11 +93,11 @@ class Api:
         with as_problems(), self.transport.stream(path, query, silence=silence) as read:
             yield from _lines(read)
 
-    def proxied(self, pod: str, port: int, path: str, *, seconds: float) -> bytes:
+    def proxied(self, pod: str, port: int, path: str, *, seconds: float, limit: int = 1 << 20) -> bytes:
         """Return what a pod's own server says, asked through the API server."""
         path = f"{self._path('Pod', f'{pod}:{port}')}/proxy/{path}"
         with as_problems():
-            return self.transport.document("GET", path, silence=seconds, limit=1 << 20)
+            return self.transport.document("GET", path, silence=seconds, limit=limit)
 
     def _document(
         self, method: str, path: str, query: Mapping[str, str] | None = None, *, body: _Json | None = None,

@@ -5,20 +5,24 @@ No I/O here. Texts of the cluster and of pods are shown without characters that 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from launcher.contract import Spent
 from launcher.desk import columns
 from launcher.desk.jobs.job_state import KubeJob, KubePod
 from launcher.job.values import JobEvent
 from launcher.kube import objects
 from launcher.kube.objects import text_at
+from launcher.report.goodput.spending import MEANINGS, brief_words, percent
 from launcher.text import one_line, visible
 
 if TYPE_CHECKING:
     from launcher.desk.jobs.lookup import JobGang
 
 MOST_EVENTS = 30
+_LONG = 1e10  # seconds
 _LONGEST = 300  # characters of a sentence
 FIELDS = ("entry", "topology", "package", "image", "launcher", "runtime", "processes", "datacenter", "job_path")
 
@@ -67,18 +71,50 @@ def gang_page(found: Mapping[str, Any]) -> str:
     told = {
         "stage": word.get("stage"),
         "generation": generation.get("number"),
-        "restarts": generation.get("restarts"),
+        "restarts": _restarts(generation),
         "after pass": generation.get("resume"),
         "began for": generation.get("cause"),
         "waits for": word.get("waiting"),
         "trouble": cause.get("reason"),
+        "goodput": _goodput(found),
     }
     said = {name: _plain(value) for name, value in told.items() if value not in (None, "")}
     text = "".join(f"{name + ':':<12} {visible(value)}\n" for name, value in said.items())
     rows = [each for each in found.get("members") or () if isinstance(each, dict)]
     names = ("address", "role", "rank", "phase", "progress")
     members = _table((names, *(tuple(_plain(each.get(name)) for name in names) for each in rows)))
-    return f"\nthe gang, according to its leader\n{text}{members}"
+    return f"\nthe gang, according to its leader\n{text}{members}{_last_failures(found)}"
+
+
+def _restarts(generation: Mapping[str, Any]) -> str:
+    given_back = f", of which new passes gave {generation['regained']} back" if generation.get("regained") else ""
+    return f"{_plain(generation.get('restarts'))}{given_back}"
+
+
+def _last_failures(found: Mapping[str, Any]) -> str:
+    """Return what failed last on which node, in all runs of the name; an older leader does not say it."""
+    last = found.get("failures")
+    rows = [each for each in last if isinstance(each, dict)] if isinstance(last, list) else []
+    if not rows:
+        return ""
+    names = ("at", "node", "role", "rank", "code", "reason")
+    table = _table((names, *(tuple(_plain(each.get(name)) for name in names) for each in rows)))
+    return f"\nthe last failures\n{table}"
+
+
+def _goodput(found: Mapping[str, Any]) -> str:
+    """Return what the seconds of all members were so far, the largest part first."""
+    ledgers = [_object(each.get("seconds")) for each in found.get("members") or () if isinstance(each, dict)]
+    states = {state for each in ledgers for state in each if state in MEANINGS}
+    told = {state: math.fsum(_seconds(each.get(state)) for each in ledgers) for state in states}
+    whole = math.fsum(told.values())
+    good = math.fsum(told.get(state, 0.0) for state in Spent.GOOD)
+    return f"{percent(good / whole)} so far: {brief_words(told)}" if whole else ""
+
+
+def _seconds(value: object) -> float:
+    """Return a number of seconds; anything else is none."""
+    return float(value) if isinstance(value, int | float) and 0 <= value < _LONG else 0.0
 
 
 def pods_page(found: Sequence[KubePod]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from launcher.desk.session import Desk
 from launcher.job.places import SECOND
 from launcher.job.values import LogLine
 from launcher.kube.objects import text_at
-from launcher.text import split_lines, visible
+from launcher.text import shown, split_lines, visible
 
 if TYPE_CHECKING:
     from launcher.desk.files.list import FileRow
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 LOGS = {contract.TRAIN_LOG: contract.TRAINER, contract.SERVER_LOG: contract.PSERVER}
 _LONGEST = 1 << 20  # bytes of a line; more than that comes in pieces
+_PIECE = 1 << 16
 
 
 def saved_logs(
@@ -65,6 +67,41 @@ def report(desk: Desk, gang: JobGang, page: Path) -> None:
     except OSError as error:
         raise Problem(f"{page} cannot be written: {(error.strerror or str(error)).lower()}") from None
     desk.terminal.out(f"{page}\n")
+
+
+class SavedEvents:
+    """The events of jobs on their volumes; each volume is visited once, by a pod that stays until all is read."""
+
+    def __init__(self, desk: Desk, stack: ExitStack) -> None:
+        self._desk = desk
+        self._stack = stack
+        self._visits: list[Visit] = []
+
+    def of(self, gang: JobGang) -> Iterator[bytes]:
+        """Yield the lines of a job's events."""
+        from launcher.desk.files.list import file_content
+        from launcher.desk.files.visit import visit
+
+        place = output(gang, self._desk.datacenter)
+        there = next((each for each in self._visits if each.place.storage == place.storage), None)
+        if there is None:
+            there = self._stack.enter_context(visit(self._desk, place, image=agent_image(gang)))
+            self._visits.append(there)
+        with there.once() as channel:
+            yield from split_lines(file_content(channel, f"{place.path}/{contract.EVENTS}"), _LONGEST)
+
+
+def local_events(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a file of events, or of the one in a job's output, or below a job's directory."""
+    inside = (path / contract.EVENTS, path / contract.OUTPUT / contract.EVENTS)
+    place = next((each for each in inside if each.is_file()), path)
+    try:
+        with place.open("rb") as file:
+            yield from split_lines(iter(lambda: file.read(_PIECE), b""), _LONGEST)
+    except IsADirectoryError:
+        raise Problem(f"{shown(path)} has no {contract.EVENTS}: expected a job's output") from None
+    except OSError as error:
+        raise Problem(f"{shown(place)} cannot be read: {(error.strerror or str(error)).lower()}") from None
 
 
 def _story(there: Visit, path: str) -> tuple[Story | None, str]:

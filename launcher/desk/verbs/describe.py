@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from launcher.contract import STATUS_PORT
 from launcher.desk.arguments import flag, of_jobs
 from launcher.desk.errors import Problem
 from launcher.desk.jobs import answers, describe, hindrance, lookup
 from launcher.desk.jobs.job_state import KubePod
+from launcher.desk.live import asking
 from launcher.desk.session import Desk
 from launcher.job.values import JobEvent
 
@@ -52,7 +51,8 @@ def names_in(words: Sequence[str]) -> tuple[str, ...]:
 def _known(desk: Desk, name: str) -> tuple[lookup.JobGang, tuple[KubePod, ...], _Json, tuple[JobEvent, ...]]:
     gang = lookup.found(desk.api, name)
     pods = _explained(desk, lookup.gang_pods(desk.api, name))
-    return gang, pods, _gang(desk, pods), answers.job_events(lookup.gang_events(desk.api, gang, pods))
+    said = asking.leader_told(asking.through_the_api(desk.api), pods, desk.terminal.detail)
+    return gang, pods, said, answers.job_events(lookup.gang_events(desk.api, gang, pods))
 
 
 def _values(desk: Desk, name: str) -> _Json:
@@ -95,17 +95,3 @@ def _explained(desk: Desk, pods: tuple[KubePod, ...]) -> tuple[KubePod, ...]:
     except Problem as problem:  # a node that is gone: the next one may be on it, too
         desk.terminal.detail(f"{pod.name}: {problem}")
     return tuple(replace(pod, why=told.get(pod.name, pod.why)) for pod in pods)
-
-
-def _gang(desk: Desk, pods: tuple[KubePod, ...]) -> _Json:
-    """Return what the gang's leader says, where the API server can ask it: a NetworkPolicy may keep it out."""
-    firsts = [pod for pod in pods if pod.phase == "Running" and pod.begun and pod.rank == 0]
-    for pod in sorted(firsts, key=lambda each: each.role):
-        try:
-            found = json.loads(desk.api.proxied(pod.name, STATUS_PORT, "gang", seconds=3))
-        except (Problem, ValueError, RecursionError) as error:
-            desk.terminal.detail(f"{pod.name}: {error}")
-            continue
-        if isinstance(found, dict):
-            return found
-    return {}

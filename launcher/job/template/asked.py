@@ -47,6 +47,7 @@ def pod_problems(job: Job) -> Iterator[Mistake]:
     yield from _labels(job, "selector", "{'disk': 'ssd'}", _is_value)
     yield from _each(job, "env_from", is_subdomain, "the name of a Secret in the job's namespace")
     yield from _each(job, "tolerations", _is_toleration, "KEY, KEY=VALUE or KEY=VALUE:NoSchedule, as of the taint")
+    yield from _each(job, "avoid", is_subdomain, "the name of a node, as `kubectl get nodes` shows it")
     yield from _secret_files(job)
     for field, right, expected in (
         ("queue", _is_word, "the name of a LocalQueue of Kueue, such as team-a"),

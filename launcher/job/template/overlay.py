@@ -8,7 +8,7 @@ value take the place of the old one, where Kubernetes would have both, and refus
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from launcher.contract import PSERVER, TRAINER
 
@@ -34,6 +34,8 @@ MERGE_KEYS = {
 }
 ADDED_TO = ("envFrom", "tolerations")
 ONE_OF = ("env", "volumes")  # of whose elements only one field beside the name may be there
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_HOST = "kubernetes.io/hostname"  # a node's label: its name
 _PATCH = "$patch"
 _DELETE, _REPLACE = "delete", "replace"
 _PLAIN = (str, int, float, bool)
@@ -63,6 +65,34 @@ def merged(base: Mapping[str, Any], over: Mapping[Any, Any], at: str = "pod") ->
             raise WrongOverlay(f"{at} has {key!r}: {expected}")
         _put(found, key, value, f"{at}.{key}")
     return found
+
+
+def avoiding(template: Json, nodes: Sequence[str]) -> Json:
+    """Return a template of pods that come to none of these nodes, whatever else an overlay asks of them.
+
+    A pod may come to a node that fits one of several terms, so that each of them is to leave these nodes out.
+    """
+    if not nodes:
+        return template
+    affinity = template["spec"].get("affinity", {})
+    try:
+        of_node = affinity.get("nodeAffinity", {})
+        required = of_node.get(_REQUIRED, {})
+        terms = [_term(each, nodes) for each in required.get("nodeSelectorTerms", ())] or [_term(None, nodes)]
+    except (AttributeError, TypeError):
+        raise WrongOverlay("pod.spec.affinity is no NodeAffinity as Kubernetes has it: expected its fields") from None
+    required = {**required, "nodeSelectorTerms": terms}
+    affinity = {**affinity, "nodeAffinity": {**of_node, _REQUIRED: required}}
+    return {**template, "spec": {**template["spec"], "affinity": affinity}}
+
+
+def _term(given: Json | None, nodes: Sequence[str]) -> Json:
+    """Return a term that leaves these nodes out; an empty one fits no node, and stays so."""
+    if given == {}:
+        return {}
+    ours = {"key": _HOST, "operator": "NotIn", "values": [*nodes]}
+    given = given or {}
+    return {**given, "matchExpressions": [*given.get("matchExpressions", ()), ours]}
 
 
 def _put(found: Json, key: str, value: object, at: str) -> None:
