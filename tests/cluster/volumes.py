@@ -95,6 +95,8 @@ def claimed_by(
         kubectl.apply(shared(kubectl.namespace, claim, volume.path, name))
         yield volume
         kubectl("delete", "job", "--all", "--grace-period=1", "--timeout=60s", timeout=90)
+        # Its pods go after it, and write until then.
+        kubectl("delete", "pod", "--all", "--grace-period=1", "--timeout=60s", timeout=90)
         kubectl("delete", "persistentvolume", name, "--wait=false")
 
 

@@ -90,13 +90,13 @@ def test_pods_that_come_back_go_on_with_their_run(tmp_path: Path) -> None:
         assert "==== generation 3, after pass 2: " in log
 
 
-def test_the_restarts_that_were_spent_are_not_renewed(tmp_path: Path) -> None:
+def test_the_restarts_that_were_spent_stay_spent_but_for_the_pass_that_came_after_them(tmp_path: Path) -> None:
     key = left_by("interrupted", tmp_path)
     faults = [Fault("pass 3", "exit 9", rank=1, times=0)]
     with gang(3, tmp_path, passes=5, key=key, faults=faults, env={"LAUNCHER_MAX_RESTARTS": "2"}) as g:
         code, message = g.verdict()
         assert (code, "; no restart of 2 is left" in message) == (9, True)
-        assert len(g.trace("fault")) == 1
+        assert len(g.trace("fault")) == 2
 
 
 @pytest.mark.parametrize(("name", "first"), [("interrupted", 3), ("failed", 1), ("stopped", 1)])

@@ -38,6 +38,7 @@ from tests.soak.plans import (
 from tests.support.gangs import Gang, gang
 from tests.support.hard_faults import frozen, stranger
 from tests.support.launchers import Launcher
+from tests.support.ledgers import unknown
 from tests.support.lives import Life, shell
 from tests.support.outcomes import DONE
 from tests.support.script import BEHIND_A_SHELL, WORKER, Fault, expected
@@ -61,6 +62,8 @@ class Result:
     had: tuple[str, ...]
     restarts: int
     seconds: float
+    unknown: float  # part of its members' seconds
+    lost: bool  # whether a pod or its launcher was, or stood still
 
 
 @dataclass(slots=True, kw_only=True)
@@ -71,6 +74,7 @@ class Blows:
     begun: float
     left: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
     had: list[str] = field(default_factory=list)
+    away: int = 0  # launchers that were killed and are to be started again
     gone: dict[int, set[int]] = field(
         default_factory=dict
     )  # the codes that launchers may end with before the verdict
@@ -81,7 +85,7 @@ class Blows:
         """Deal each when its time comes, until all launchers have ended."""
         until = self.begun + BOUND
         waiting = [blow for blow in plan.blows if blow.kind in VERBS]
-        while None in [each.code for each in self.g.places]:
+        while self.away or None in [each.code for each in self.g.places]:
             now = time.monotonic()
             assert now < until, f"no verdict within {BOUND:g} s"
             if waiting and (plan.early or self.g.trace("start", role="trainer")):
@@ -126,6 +130,7 @@ class Blows:
         self._goes(launcher, *KILLED)
         launcher.kill()
         launcher.life.process.wait(10)
+        self.away += 1
         self._back(stranger(self.g, blow.place, *shell("sleep 2")), blow)
         return True
 
@@ -134,6 +139,7 @@ class Blows:
             self.left.append((time.monotonic() + SOON, partial(self._back, other, blow)))
         else:
             self.g.again(blow.place)
+            self.away -= 1
 
     def lose(self, launcher: Launcher, blow: Blow) -> bool:
         """Kill a launcher, whose pod is replaced."""
@@ -209,9 +215,15 @@ def run(plan: Plan, top: Path) -> Result:
         own = [kind for kind, does in DOES.items() for _ in g.trace("fault", do=does)]
         had = (*blows.had, *own, *[ALWAYS] * (plan.hopeless is not None))
         restarts = max((event["generation"] for event in g.events("generation_made")), default=1) - 1
-    return Result(had=had, restarts=restarts, seconds=time.monotonic() - begun)
+        lost = not LOSSES.isdisjoint(blows.had)
+        uncounted = unknown(g) or 0.0
+        assert lost or uncounted < LITTLE, f"{uncounted:.1%} of all seconds are unknown, and no pod was lost"
+    return Result(had=had, restarts=restarts, seconds=time.monotonic() - begun, unknown=uncounted, lost=lost)
 
 
+# After these nobody counts for a while.
+LOSSES = frozenset((LAUNCHER, SHELL, STRANGER, LOSS, STOP, DRAIN, FREEZE))
+LITTLE = 0.01  # of all seconds may be unknown where no pod was lost
 # What the faults of programs are called in the trace.
 DOES = {TORN: "torn", EARLY_END: "exit 0", LAST_EXIT: "exit 1", LAST_STOP: "stop"}
 

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import re
 import statistics
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
+from tests.soak.health_runs import Healthy
 from tests.soak.plans import ALWAYS, OF_PROGRAMS, TIMED
 from tests.soak.runs import Result
 
 BEGINNING = "# Random faults\n\nWritten by `python -m tests.soak --write`: gangs of five, one to four faults each.\n"
+HEALTHY = """\
+# No alarm where there is no trouble
+
+Written by `python -m tests.soak.healthy --write`, a part of `make soak`: examples/ trained by launchers that look for
+every trouble, with the time-outs of the planted faults (10 s without a sign of life, 15 s without a step). How many
+nodes, how many passes and how long a step takes follow from the part's seed. An alarm is false, and so is a restart.
+`unknown` is the largest part of a run's seconds that no launcher counted.
+"""
+PART_HEAD = (
+    "| day | seed | seconds | of training | runs | alarms | restarts | failed | unknown | which |",
+    "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
+)
+FIRST_SEED = 9000
 
 
 def table(results: Sequence[Result]) -> str:
@@ -19,7 +35,16 @@ def table(results: Sequence[Result]) -> str:
         runs = [each for each in results if kind in each.had or not kind]
         times = sum(each.had.count(kind) if kind else len(each.had) for each in runs)
         lines.append(_line(kind or "all runs", times, runs))
-    return "\n".join(lines)
+    return "\n".join((*lines, "", *_unknown(results)))
+
+
+def _unknown(results: Sequence[Result]) -> Iterator[str]:
+    """Yield which part of the seconds nobody counted, where no pod was lost and where one was."""
+    for lost, title in ((False, "no pod was lost"), (True, "a pod was lost, replaced or frozen")):
+        some = [each.unknown for each in results if each.lost is lost]
+        if some:
+            figures = f"{statistics.median(some):.2%} at the median, {max(some):.2%} at the most"
+            yield f"Of all seconds of the {len(some)} runs where {title}, {figures} are unknown."
 
 
 def _line(name: str, times: int, runs: Sequence[Result]) -> str:
@@ -29,3 +54,39 @@ def _line(name: str, times: int, runs: Sequence[Result]) -> str:
     restarts = statistics.mean(each.restarts for each in runs)
     figures = f"{restarts:.1f} | {statistics.median(seconds):.1f} | {max(seconds):.1f}"
     return f"| {name} | {times} | {len(runs)} | {figures} |"
+
+
+def part(day: str, seed: int, seconds: float, runs: Sequence[Healthy], failed: int) -> str:
+    """Return a part of the healthy soak as a line: how long, which runs, and how many words of trouble, all false."""
+    many = Counter(each.plan.example.folder for each in runs)
+    names = ", ".join(f"{name} {count}" for name, count in sorted(many.items()))
+    alarms, again = (sum(len(getattr(each, what)) for each in runs) for what in ("alarms", "again"))
+    known = [each.unknown for each in runs if each.unknown is not None]
+    unknown = f"{max(known):.2%}" if known else ""
+    trained = sum(each.seconds for each in runs)
+    figures = f"{seconds:.0f} | {trained:.0f} | {len(runs)} | {alarms} | {again} | {failed} | {unknown}"
+    return f"| {day} | {seed} | {figures} | {names} |"
+
+
+def with_part(page: str, line: str) -> str:
+    """Return the page with one more part, and the sum of all."""
+    lines = [*_parts(page), line]
+    seconds, runs, alarms, again, failed = (sum(int(_cells(each)[at]) for each in lines) for at in (3, 4, 5, 6, 7))
+    total = (
+        f"In all {seconds} s of training in {runs} runs: {alarms} alarms, {again} restarts, "
+        f"{failed} runs that did not end well."
+    )
+    return "\n".join((HEALTHY, total, "", *PART_HEAD, *lines, ""))
+
+
+def next_seed(page: str) -> int:
+    """Return the seed of the part after those that are there."""
+    return max((int(_cells(each)[1]) for each in _parts(page)), default=FIRST_SEED - 1) + 1
+
+
+def _parts(page: str) -> list[str]:
+    return [line for line in page.splitlines() if re.match(r"\| \d{4}-", line)]
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("|").split("|")]

@@ -18,7 +18,7 @@ import random
 import socket
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,6 +62,7 @@ class Gang:
     process_one: bool
     api: ApiServer | None
     account: Path
+    enter: tuple[str, ...] = ()
     places: list[Launcher] = field(default_factory=list)
     all: list[Launcher] = field(default_factory=list)
     next_host: int = 1
@@ -135,7 +136,7 @@ class Gang:
     def events(self, name: str = "") -> list[dict[str, Any]]:
         """Return what the gang's own story on the volume holds, all of it or one kind."""
         lines = whole_lines(self.output / "events.jsonl")
-        return [line for line in map(json.loads, lines) if line["event"] == name or not name]
+        return [line for line in _objects(lines) if line["event"] == name or not name]
 
     def wait(self, check: Callable[[], Result], timeout: float = 30) -> Result:
         """Wait until something is so."""
@@ -234,7 +235,7 @@ class Gang:
         work = self.top / "pods" / address
         work.mkdir(parents=True, exist_ok=True)
         env = {**self._environ(place, address, work), **self.env, **self.env_of.get(place, {})}
-        before = (*IN_A_POD, LAY_OUT, str(self.account)) if self.api else ()
+        before = (*self.enter, *((*IN_A_POD, LAY_OUT, str(self.account)) if self.api else ()))
         process_one = self.process_one
         # Words that begin with flags are v1's: there is no command.
         words = LAUNCHER if "".join(self.command[:1]).startswith("--") else (*LAUNCHER, "--")
@@ -285,16 +286,19 @@ def gang(
     command: Sequence[str] = WORKER,
     env: Mapping[str, str] | None = None,
     env_of: Mapping[int, Mapping[str, str]] | None = None,
+    enter: Sequence[str] = (),
 ) -> Iterator[Gang]:
     """Start a gang, give it away, and hold at the end that nothing of it is left.
 
     The pods meet by a list of addresses, or by the scripted API server. Their key is the Job's UID, which gives them
     a record; without one (`key=""`, by the list alone) there is none. `pservers` of them are pservers' pods, the
-    first ones. Several gangs may follow each other in one `top`: it is one volume, with its passes.
+    first ones. Several gangs may follow each other in one `top`: it is one volume, with its passes. `enter` are the
+    words that lead each launcher to where it is to be.
     """
     with ExitStack() as stack:
         made = _made(stack, top, count, api, process_one)
         made.pservers, made.command, made.owner = pservers, tuple(command), key or UID
+        made.enter = tuple(enter)
         made.run = key or uuid.uuid4().hex
         made.env = {**made.env, **({} if api or not key else {"LAUNCHER_JOB_UID": key}), **(env or {})}
         made.env_of = env_of or {}
@@ -346,6 +350,13 @@ def _free_net() -> str:
         net = f"127.{random.randint(10, 250)}.{random.randint(0, 250)}"  # noqa: S311  # no secret
         with suppress(OSError), socket.create_server((f"{net}.1", STATUS_PORT)):
             return net
+
+
+def _objects(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """Yield those that are whole: on a full volume, and by one that died, there are others."""
+    for line in lines:
+        with suppress(ValueError):
+            yield json.loads(line)
 
 
 def _is_start(event: Mapping[str, Any]) -> bool:

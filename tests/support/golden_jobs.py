@@ -138,6 +138,7 @@ PODS = {
         "pod-nodes",
         selector={"disk": "ssd", "topology.kubernetes.io/zone": "eu-1a"},
         tolerations=("nvidia.com/gpu", "dedicated=train:NoSchedule", "spot=:NoExecute"),
+        avoid=("node-b", "node-c.example.com"),
     ),
     "pod-shm": _pod("pod-shm", memory="32Gi", shm="24Gi"),
     "pod-cards": _pod("pod-cards", gpu_nums=8, gpu_resource="amd.com/gpu", processes="gpu", memory="64Gi"),

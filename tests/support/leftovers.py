@@ -11,7 +11,7 @@ from pathlib import Path
 OF_AN_OUTPUT = ("pass-*", ".saving-*", "node_*", "run-*", "events.jsonl", ".launcher")
 OF_A_RECORD = (
     *("gen-*.json", "stop-*", "now", "verdict.json", "verdict.spare"),
-    *("run-number", "run-*.json", "counter-[01]", "rest"),
+    *("run-number", "run-*.json", "counter-[01]", "rest", "looks", "nodes.jsonl"),
 )
 
 

@@ -90,7 +90,13 @@ class Life:
     @cached_property
     def pid(self) -> int:
         """The launcher's process id, as it is out here; a process 1 must still be alive when first asked."""
-        return wait_until(lambda: _only_child(self.process.pid)) if self._process_one else self.process.pid
+        return wait_until(self._begun_child) if self._process_one else self.process.pid
+
+    def _begun_child(self) -> int:
+        child = _only_child(self.process.pid)
+        if not child and self.process.poll() is not None:
+            raise ProcessLookupError("the launcher has ended")
+        return child
 
     def kill(self) -> None:
         """End it if it still runs."""

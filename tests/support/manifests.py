@@ -21,7 +21,10 @@ APPLIED = sorted(path for folder in FOLDERS for path in folder.glob("*.yaml"))
 CAREFUL = ("any-image", "distributed-careful", "frameworks", "indexed", "separated")
 JOB_LABEL = "batch.kubernetes.io/job-name"
 NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-FROM_POD = {"metadata.labels['batch.kubernetes.io/controller-uid']": "4b3a2c1d-0000-4000-8000-000000000000"}
+FROM_POD = {
+    "metadata.labels['batch.kubernetes.io/controller-uid']": "4b3a2c1d-0000-4000-8000-000000000000",
+    "spec.nodeName": "node-1",
+}
 
 Json = dict[str, Any]
 

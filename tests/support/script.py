@@ -24,11 +24,12 @@ class Fault:
 
     Places: `start`; a trainer's `pass N`, `save N` and `saved N` (rank 0), `end`; a pserver's `serving`, and `pass N`
     as soon as a trainer asks it in that pass; after the last one trainers ask once more where that is somebody's
-    place, and end whatever comes of it. What: `exit CODE`, `kill`, `hang`, `stop`, `deaf` (to TERM, from then on),
-    `wait NAME` (until the test says `g.go(NAME)`), `helper` (leaves a process behind), `allocate MB`; for `save N`
-    alone `torn` and `undone`; to be found in the histories `double RUN` (a process notes that it is of this run, or
-    of the next generation) and `lie CODE` (a program notes this end). Several at one place come one after the other.
-    Generations are told by the pserver's port, so that after six they count anew.
+    place, and end whatever comes of it. What: `exit CODE`, `fail WORDS` (its last line; it exits with 3), `kill`,
+    `hang`, `stop`, `deaf` (to TERM, from then on), `wait NAME` (until the test says `g.go(NAME)`), `helper` (leaves a
+    process behind), `allocate MB`; for `save N` alone `torn` and `undone`; to be found in the histories `double RUN`
+    (a process notes that it is of this run, or of the next generation) and `lie CODE` (a program notes this end).
+    Several at one place come one after the other. Generations are told by the pserver's port, so that after six they
+    count anew.
     """
 
     at: str

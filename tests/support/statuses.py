@@ -23,7 +23,9 @@ from launcher.pod.gang.protocol.state import Limits
 from launcher.pod.gang.status.loop import Statuses
 from launcher.pod.gang.status.metrics import Facts
 from launcher.pod.gang.status.server import Patience
+from launcher.pod.gang.store.recent_events import RecentEvents
 from launcher.pod.settings.nouns import Role
+from tests.support.talking import free_port
 from tests.support.waiting import wait_until
 
 LIMITS = Limits(lost=15, lease=10, wait=3, gather=60, regather=60)
@@ -74,15 +76,11 @@ def stop(statuses: Statuses) -> None:
 
 @dataclass
 class Ground:
-    """Addresses 127.a.b.*, and one port that is free on them."""
+    """Addresses 127.a.b.*, and one port that is free on all."""
 
     net: str = field(default_factory=lambda: f"127.{random.randint(1, 250)}.{random.randint(0, 250)}")  # noqa: S311
     pods: list[Pod] = field(default_factory=list)
-    port: int = 0
-
-    def __post_init__(self) -> None:
-        with socket.create_server((self.at(1), 0)) as taken:
-            self.port = taken.getsockname()[1]
+    port: int = field(default_factory=free_port)
 
     def at(self, number: int) -> str:
         return f"{self.net}.{number}"
@@ -100,6 +98,7 @@ class Ground:
         members: int = 4,
         patience: Patience | None = None,
         facts: Callable[[], Facts] = Facts,
+        events: RecentEvents | None = None,
         fresh: Callable[[Status], Status] = lambda status: status,
     ) -> Pod:
         own, nudged = who(address, boot), threading.Semaphore(0)
@@ -114,6 +113,7 @@ class Ground:
             tell=lambda event, **facts: told.append((event, facts)),
             patience=patience,
             facts=facts,
+            events=events,
             fresh=fresh,
         )
         statuses.start()

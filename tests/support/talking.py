@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import socket
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from tests.support.lives import Life, Lives
 
+BELOW_THE_KERNELS = (20000, 32000)  # of what the kernel gives to connections (ip_local_port_range)
 # What every program of these tests can do; `role` is PSERVER or TRAINER where there are two.
 PRELUDE = """
 import os, signal, socket, sys, time
@@ -79,10 +82,11 @@ class Job:
 
 
 def free_port() -> int:
-    """Return a port that nobody has at the moment."""
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port: int = found.getsockname()[1]
-    return port
+    """Return a port that nobody has at the moment, at any address; the kernel gives it to no connection."""
+    while True:
+        port = random.randrange(*BELOW_THE_KERNELS)  # noqa: S311  # no secret
+        with suppress(OSError), socket.create_server(("", port)):
+            return port
 
 
 def events(life: Life, name: str = "") -> list[dict[str, Any]]:

@@ -36,6 +36,7 @@ ELSEWHERE = {
         "launcher.dataset.workspace",
         "launcher.desk.jobs.registries",  # a Secret's field
         "launcher.job.package.carried",  # a ConfigMap's
+        "launcher.here",  # a phase of a step
     },
     "done": {
         "launcher.transfer",
@@ -45,12 +46,25 @@ ELSEWHERE = {
     },
     "failed": {"launcher.transfer", "launcher.report.timeline", "launcher.desk.jobs"},
     "joining": {"launcher.pod.__main__"},  # what the launcher itself is at
+    "node": {
+        "launcher.desk.jobs.describe",
+        "launcher.desk.live",
+        "launcher.pod.gang.status",
+        "launcher.pod.gang.store",
+        "launcher.report.forms",
+    },  # the name of a machine
+    "now": {"launcher.pod.settings.nouns"},  # when more take part
     "output": {"launcher.desk.verbs", "launcher.report.__main__"},  # a flag, an argument
     "over": {"launcher.transfer", "launcher.desk.doctor.probe"},
     "paddle-launcher": {"launcher.desk.rehearsal.python_env", "launcher.pod.settings.help"},  # the package
     "pserver": {"launcher.bridge.__main__", "launcher.pod.programs.runtimes.v1"},  # Paddle's command
     "staging": {"launcher.pod.__main__", "launcher.pod.data.copy"},  # ... and an event
-    "stopped": {"launcher.bridge.engine", "launcher.report.timeline"},  # a barrier
+    "stopped": {
+        "launcher.bridge.engine",  # a barrier
+        "launcher.pod.gang.protocol.blame",
+        "launcher.pod.programs.stacks",  # a process, by the kernel
+        "launcher.report.timeline",
+    },
     "trained": {"launcher.bridge.engine"},
     "training": {"launcher.pod.__main__", "launcher.report.timeline"},
 }

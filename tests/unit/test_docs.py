@@ -85,6 +85,16 @@ def test_the_table_of_a_jobs_values_is_the_codes() -> None:
     }
 
 
+def test_the_table_of_metrics_is_the_codes() -> None:
+    table = rows(ROOT / "docs/contracts.md", "| metric | labels | meaning |")
+    told = {name for cell, *_ in table for name in re.findall(r"`launcher_(\w+)`", cell)}
+    code = (ROOT / "launcher/pod/gang/status/metrics.py").read_text()
+    made = {name: kind for kind, name in re.findall(r"_(gauge|counter)\(\s*\"(\w+)\"", code)}
+    assert made
+    summaries = {f"{name}_{part}" for name in re.findall(r"\"launcher_(\w+)\"", code) for part in ("count", "sum")}
+    assert told == {name + ("_total" if kind == "counter" else "") for name, kind in made.items()} | summaries
+
+
 def test_the_readme_is_short_and_its_variables_exist() -> None:
     page = (ROOT / "README.md").read_text()
     assert len(page.splitlines()) <= 120

@@ -101,6 +101,7 @@ def test_only_the_main_pages_exit() -> None:
         "launcher.transfer.__main__",
         "launcher.inject.__main__",
         "launcher.report.__main__",
+        "launcher.stacks.__main__",
         "launcher.dataset.__main__",
     }
 

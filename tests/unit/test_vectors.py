@@ -206,10 +206,11 @@ def documents(text: str) -> list[Any]:
 
 
 def as_then(found: list[Any]) -> list[Any]:
-    """Return manifests without what makes the seeds' files in `/`, which 0.1.0 left out, and with its /dev/shm."""
+    """Return manifests without what 0.1.0 left out, the seeds' files in `/` and the node; with its /dev/shm."""
     for pod in (each["spec"]["template"]["spec"] for each in found if each["kind"] == "Job"):
         pod.pop("initContainers", None)
         (container,) = pod["containers"]
+        container["env"] = [each for each in container["env"] if each["name"] != "NODE_NAME"]
         next(each for each in pod["volumes"] if each["name"] == "shm")["emptyDir"]["sizeLimit"] = "512Mi"
         for holder, key in ((pod, "volumes"), (container, "volumeMounts")):
             holder[key] = [each for each in holder[key] if each["name"] != "root-files"]

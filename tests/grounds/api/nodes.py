@@ -100,15 +100,7 @@ class Handler(BaseHTTPRequestHandler):
             self.send_error(404, "container not found")
             return
         node.asked.append(parse_qs(url.query)["command"])
-        key = hashlib.sha1(self.headers["Sec-WebSocket-Key"].encode() + GUID).digest()  # noqa: S324  # RFC 6455's
-        self.send_response(101)
-        for name, value in (
-            ("Upgrade", "websocket"), ("Connection", "Upgrade"), ("Sec-WebSocket-Protocol", "v4.channel.k8s.io"),
-            ("Sec-WebSocket-Accept", base64.b64encode(key).decode()),
-        ):  # fmt: skip
-            self.send_header(name, value)
-        self.end_headers()
-        self.close_connection = True
+        self.shake_hands()
         with subprocess.Popen(
             (*node.agent, str(node.volume)), stdin=subprocess.PIPE, stdout=subprocess.PIPE
         ) as agent:
@@ -122,6 +114,18 @@ class Handler(BaseHTTPRequestHandler):
                 with contextlib.suppress(OSError):
                     agent.stdin and agent.stdin.close()
                 out.join()
+
+    def shake_hands(self) -> None:
+        """Make the connection a WebSocket."""
+        key = hashlib.sha1(self.headers["Sec-WebSocket-Key"].encode() + GUID).digest()  # noqa: S324  # RFC 6455's
+        self.send_response(101)
+        for name, value in (
+            ("Upgrade", "websocket"), ("Connection", "Upgrade"), ("Sec-WebSocket-Protocol", "v4.channel.k8s.io"),
+            ("Sec-WebSocket-Accept", base64.b64encode(key).decode()),
+        ):  # fmt: skip
+            self.send_header(name, value)
+        self.end_headers()
+        self.close_connection = True
 
     def pass_in(self, stdin: IO[bytes], most: int) -> None:
         """Hand on what comes for standard input."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import pty
 import re
@@ -20,6 +21,7 @@ from tests.grounds.api.nodes import PULLING, Node, node_of
 from tests.support.agents import arrived, contents, noise
 from tests.support.desks import CLAIM, Said, User, user
 from tests.support.waiting import wait_until
+from tests.unit.report.goodput.test_spending import RUN
 from tests.unit.report.test_gang import BEGUN, gang, lines
 
 HOME = "/pfs/datacenter1/home/me"
@@ -365,4 +367,37 @@ def test_logs_and_report_come_from_the_volume_when_the_pods_are_gone(
         assert "pass 1 saved" not in page
         assert f"<dt>Namespace</dt><dd>{me.namespace}</dd>" in page
         assert "<dt>Datacenter</dt><dd>datacenter1</dd>" in page
+        gone(plane, me)
+
+
+def test_goodput_of_several_jobs_and_of_files_of_this_machine_comes_by_one_pod(
+    plane: ControlPlane, me: User, volume: Path, work: Path
+) -> None:
+    for name in ("my-job", "other"):
+        submit = [name if word == "my-job" else word for word in SUBMIT]
+        assert typed(me, *submit, "/pfs/datacenter1/home/me/package").code == 0
+        assert typed(me, "kill", name).code == 0
+    wait_until(lambda: not pods(plane, me), timeout=20, every=0.1)
+    for place in (volume / "jobs/my-job/output", work / "mine/output", volume / "jobs/other/output"):
+        place.mkdir(parents=True)
+        (place / "events.jsonl").write_bytes(b"".join(lines(RUN if "other" not in place.parts else gang(2))))
+    with node_of(plane, me.namespace, volume) as node:
+        said = typed(me, "goodput", "my-job", "other", "./mine")
+        assert said.code == 0, said.err
+        head, *rows = [line.split("\t") for line in said.out.splitlines()]
+        assert head == ["JOB", "RUNS", "LAUNCHERS", "WALL", "GOODPUT", "KEPT", "LOST", "STARTING", "LEAVING"]
+        mine = ["1", "2", "1 min 40 s", "69.5 %", "2 min 19 s", "30.0 s", "29.0 s", "2 s"]
+        assert rows[0] == ["my-job", *mine]
+        assert rows[1] == ["other", "1", *["<nil>"] * 7]
+        assert rows[2] == ["./mine", *mine]
+        assert rows[3][:5] == ["(all)", "3", "<nil>", "3 min 20 s", "69.5 %"]
+        assert "other: its run has no ledger" in said.err
+        assert len(node.specs) == 1
+        (volume / "jobs/other/output/events.jsonl").unlink()
+        lacking = typed(me, "goodput", "other", "./nowhere", "my-job", "-o", "json")
+        assert lacking.code == 1
+        assert "events.jsonl is not there" in lacking.err
+        assert "nowhere cannot be read: no such file or directory" in lacking.err
+        (item,) = json.loads(lacking.out)["items"]
+        assert (item["job"], item["goodput"], item["runs"][0]["lost_by"]) == ("my-job", 0.695, {"1": 30.0, "2": 0.0})
         gone(plane, me)

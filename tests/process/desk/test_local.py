@@ -71,6 +71,15 @@ def test_a_program_trains_in_each_pod_as_it_would_on_a_cluster(lives: Lives, pac
     assert (job / "package" / "below" / "here.txt").exists()
 
 
+def test_its_programs_can_be_asked_where_they_stand(lives: Lives, package: Path) -> None:
+    asks = "print([line.split()[1] for line in open('/proc/self/status') if line.startswith('SigCgt')][0])"
+    (package / "train.py").write_text(asks)
+    said = local(lives, package.parent, "-jobname", "my-job", "-pods", "1", "-runtime", "env", *entry(), "package")
+    assert said.code == 0, said.out + said.err
+    log = package.parent / "build" / "my-job" / "volume" / "my-job" / "output" / "node_0" / "train.log"
+    assert int(log.read_text(), 16) >> 40 & 3 == 3
+
+
 def test_in_the_packages_own_directory_the_last_run_is_no_part_of_the_next(lives: Lives, package: Path) -> None:
     for _ in range(2):
         said = local(lives, package, *entry(), ".")

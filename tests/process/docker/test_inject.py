@@ -12,6 +12,8 @@ import pytest
 
 from launcher import __version__
 from launcher.inject.__main__ import main
+from launcher.pod.programs.stacks.files import StackFiles
+from launcher.pod.settings.nouns import Role
 from tests.support.mounts import mounted
 
 
@@ -137,3 +139,13 @@ def test_programs_of_any_python_import_what_is_theirs(tree: Path) -> None:
         subprocess.run((sys.executable, "-S", "-c", asked), env={"PYTHONPATH": str(path)}, check=True)
     found = "import importlib.util; assert not importlib.util.find_spec('pydantic')"  # nor any other package of ours
     subprocess.run((sys.executable, "-S", "-c", found), env={"PYTHONPATH": str(path)}, check=True)
+
+
+def test_a_program_of_any_python_can_be_asked_where_it_stands(tree: Path) -> None:
+    packages = next(tree.glob("lib/python3*/*-packages"))
+    frames = dict(StackFiles().environment(Role.TRAINER, 0))
+    asked = "print([line for line in open('/proc/self/status') if line.startswith('SigCgt')][0].split()[1])"
+    env = {"PYTHONPATH": str(packages / "launcher" / "stackable"), "PYTHONDONTWRITEBYTECODE": "1", **frames}
+    done = subprocess.run((sys.executable, "-c", asked), env=env, capture_output=True, text=True, check=True)
+    assert int(done.stdout, 16) >> 40 & 3 == 3
+    assert not done.stderr

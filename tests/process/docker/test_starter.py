@@ -50,6 +50,11 @@ def block(env: Mapping[str, str]) -> bytes:
     return b"".join(os.fsencode(f"{name}={value}\0") for name, value in env.items())
 
 
+def without_ours(name: bytes, value: bytes) -> bytes:
+    """Return a variable's value without the launcher's own directory, which is first on PYTHONPATH."""
+    return value.partition(b"/stackable")[2].lstrip(b":") if name == b"PYTHONPATH" else value
+
+
 def as_init(tree: Path, *words: str | Path) -> tuple[str | Path, ...]:
     return (tree / "bin" / "python", "-I", "-m", "launcher.pod", "--", *words)
 
@@ -115,7 +120,7 @@ def test_a_job_that_is_not_process_1_starts_its_children_by_the_same_way(
     assert done.returncode == 4, done.stderr
     given = dict(each.split(b"=", 1) for each in done.stdout.split(b"\0") if b"=" in each)
     expected = {os.fsencode(name): os.fsencode(value) for name, value in {**env, "LD_PRELOAD": str(broken)}.items()}
-    assert {name: given.get(name) for name in expected} == expected
+    assert {name: without_ours(name, given.get(name, b"")) for name in expected} == expected
     assert os.fsencode(guardian.VARIABLE) in given
     assert not [name for name in given if name[:3] in (b"lD_", b"gLI", b"pYT")]
 
@@ -125,7 +130,7 @@ def test_a_job_that_is_not_process_1_starts_its_children_by_the_same_way(
 def test_a_jobs_program_is_given_what_a_launcher_of_the_image_gives_it_byte_for_byte(
     tree: Path, alone: Path, tmp_path: Path, runtime: str, place: str
 ) -> None:
-    """But for two words of the contracts: how it reaches this launcher, and which one that is."""
+    """But for the words of the contracts: how it reaches this launcher, which one that is, and how it is asked."""
     around: tuple[str, ...] = ()
     if place == "process 1":
         need_namespace()
@@ -138,9 +143,10 @@ def test_a_jobs_program_is_given_what_a_launcher_of_the_image_gives_it_byte_for_
         done = ran(*around, python, "-I", "-m", "launcher.pod", "--", alone, "environment", env=env)
         assert done.returncode == 0, done.stderr
         found = [each.partition(b"=") for each in done.stdout.split(b"\0")]
-        own = {b"LAUNCHER_HERE", os.fsencode(guardian.VARIABLE)} if place == "below a shell" else {b"LAUNCHER_HERE"}
+        own = {b"LAUNCHER_HERE", b"LAUNCHER_FRAMES"}
+        own |= {os.fsencode(guardian.VARIABLE)} if place == "below a shell" else set()
         assert own <= {name for name, _, _ in found}
-        blocks.append([(name, b"" if name in own else value) for name, _, value in found])
+        blocks.append([(name, b"" if name in own else without_ours(name, value)) for name, _, value in found])
     brought, its_own = blocks
     assert brought == its_own
     assert (b"LD_LIBRARY_PATH", os.fsencode(ODD["LD_LIBRARY_PATH"])) in brought

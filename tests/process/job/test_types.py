@@ -24,16 +24,22 @@ def load(path: str) -> Sequence[str]:
     return [path]
 """,
     "here": """\
+from collections.abc import Iterator
+
 class Model:
     def save(self, path: str) -> None: ...
 
 def load(directory: str) -> Model:
     return Model()
 
-def train(number: int) -> None: ...
-def save(number: int) -> None: ...
+def train(number: int) -> float:
+    return 0.5
 
-passes, number, step, loss, rate, host, port = 10, 0, 0, 0.5, 100.0, "10.0.0.1", 80
+def save(number: int) -> None: ...
+def average(model: Model) -> None: ...
+
+batches: Iterator[int] = iter(range(10))
+steps, passes, number, step, loss, rate, host, port = 10, 10, 0, 0, 0.5, 100.0, "10.0.0.1", 80
 """,
 }
 WRONG = "from launcher import job\n\nstate: int = job.get('a').status().state\n"

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from launcher.contract import Spent
 from launcher.pod.console import Console
 from launcher.pod.outcome import Outcome
 from launcher.pod.peers.roster import Peer, Roster
@@ -28,6 +29,7 @@ from tests.support.whole_volume import whole_volume
 
 pytestmark = pytest.mark.timeout(60)
 KUBERNETES_LIMIT = 4096
+TICK = 0.02  # the kernel's, of a process's start, and another one that had begun when the test looked at its clock
 
 
 @pytest.fixture
@@ -42,12 +44,14 @@ def test_the_last_line_tells_reason_code_rank_and_the_seconds_of_each_phase(job:
     assert life.end() == 3
     lived = time.monotonic() - begun
     last = json.loads(life.err().splitlines()[-1])
-    seconds = last.pop("seconds")
+    seconds, spent = last.pop("seconds"), last.pop("spent")
     assert last.pop("timestamp")
     assert (last.pop("level"), last.pop("job"), last.pop("pod")) == ("warning", "job", socket.gethostname())
     assert last == {"event": "launcher_finished", "reason": "trainer 0 exited with 3", "code": 3, "rank": 0}
     assert list(seconds) == ["joining", "staging", "assembling", "training"]
     assert 0 < sum(seconds.values()) < lived
+    assert seconds["training"] >= spent[Spent.LOST] > 0
+    assert 0 < sum(spent.values()) < lived + TICK
 
 
 def test_every_line_names_the_job_and_the_pod_and_once_the_peers_are_known_the_rank(job: Job) -> None:

@@ -171,15 +171,25 @@ class Shown:
         return len(re.findall(rf'class="{kind}"', self.dom))
 
 
-def browse(page: Path, scheme: str, width: int = 1180) -> Shown:
-    """Open the page in a browser that has no network; one start gives the document, its console and a picture."""
+def browse(page: Path, scheme: str, width: int = 1180, address: str = "") -> Shown:
+    """Open the page, or what this machine serves, in a browser that has no network.
+
+    One start gives the document, its console and a picture.
+    """
     if CHROMIUM is None:
         pytest.skip("there is no chromium here (Debian: apt-get install chromium)")
     picture = page.with_suffix(".png")
     flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-extensions"]
     flags += [f"--user-data-dir={page.parent / 'profile'}", "--no-first-run", "--proxy-server=127.0.0.1:9"]
     flags += [f"--blink-settings=preferredColorScheme={PREFERS[scheme]}", "--enable-logging=stderr", "--v=0"]
-    argv = [CHROMIUM, *flags, f"--window-size={width},1600", f"--screenshot={picture}", "--dump-dom", page.as_uri()]
+    argv = [
+        CHROMIUM,
+        *flags,
+        f"--window-size={width},1600",
+        f"--screenshot={picture}",
+        "--dump-dom",
+        address or page.as_uri(),
+    ]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True)
     console = "\n".join(line for line in done.stderr.splitlines() if "CONSOLE" in line)
     return Shown(dom=done.stdout, console=console, picture=picture.read_bytes())

@@ -23,10 +23,10 @@ def spawn(child: Child) -> int:
     return pids[child.role] if child.role is Role.PSERVER or asked.count(child.role) > 2 else 0
 
 
-def ask(children: Sequence[Child], failure: Outcome | None, _told: bool) -> Instructions:
+def ask(children: Sequence[Child], failure: Cause | None, _told: bool) -> Instructions:
     """Say, as a gang does, why it ends: a failure, or that the trainer is done."""
     done = any(child.role is Role.TRAINER and child.code == 0 for child in children)
-    outcome = failure or (Outcome(code=0, reason="done") if done else None)
+    outcome = failure.outcome if failure else (Outcome(code=0, reason="done") if done else None)
     return Instructions(cause=Cause(at=time.monotonic(), outcome=outcome) if outcome else None)
 
 

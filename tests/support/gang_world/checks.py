@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from launcher.pod.gang.protocol.budget import ENOUGH
 from launcher.pod.gang.protocol.leader import TRANSITIONS
 from launcher.pod.gang.protocol.messages import Generation, Stage
 from launcher.pod.gang.store.succession import overtaken
@@ -38,11 +39,12 @@ class Checks:
     before: dict[str, Stage] = field(default_factory=dict)
     serving: dict[int, set[str]] = field(default_factory=dict)
     ended: dict[int, set[str]] = field(default_factory=dict)
-    stopped: set[int] = field(default_factory=set)  # generations in which a launcher was told to stop
+    stopped: set[int] = field(default_factory=set)  # generations that a launcher's stop ended, or another width
     well: dict[int, set[str]] = field(default_factory=dict)  # whose pserver was well after every trainer was done
     met: dict[tuple[int, str], set[str]] = field(default_factory=dict)  # who came to a barrier
     mistaken: set[int] = field(default_factory=set)  # generations in which a trainer waits for what never comes
     complete: bool = False  # of one generation every trainer ended with 0, and every pserver was well after that
+    failures: dict[str, dict[int, int]] = field(default_factory=dict)  # by proof and generation: passes
     verdicts: list[Outcome] = field(default_factory=list)
     first: float = math.inf  # when the first verdict was said
     generations: dict[int, Generation] = field(default_factory=dict)
@@ -87,6 +89,14 @@ class Checks:
         missing = _boots(children.generation, without=Role.PSERVER) - self.met[children.generation.number, name]
         self.hold(not missing, f"barrier {name} is passed without {missing}")
 
+    def failed(self, children: Children, proof: str) -> None:
+        self.failures.setdefault(proof, {})[children.generation.number] = self._passes
+
+    @property
+    def _passes(self) -> int:
+        """How many are complete, whoever sees that."""
+        return max(self.world.volume.passes, default=-1) + 1
+
     def found_well(self, children: Children) -> None:
         self.well.setdefault(children.generation.number, set()).add(children.launcher.boot)
         self._complete(children.generation)
@@ -99,6 +109,7 @@ class Checks:
     def decided(self, launcher: Launcher, verdict: Outcome) -> None:
         self.world.note(launcher, "has the verdict", verdict.code, verdict.reason)
         self.hold(bool(verdict.code) or self.complete, "done before every trainer was, or a pserver was looked at")
+        self.hold("would not help" not in verdict.reason or self._repeated(), f"no such failures: {verdict.reason}")
         self.hold("stranger" not in verdict.reason, f"a stranger's word: {verdict}")
         self.verdicts.append(verdict)
         self.first = min(self.first, self.world.now)
@@ -109,6 +120,11 @@ class Checks:
             self.hold(verdict == first or gives_way, f"two verdicts: {self.verdicts}")
             self.hold("nothing changed" not in verdict.reason, f"stuck: {verdict.reason}")
 
+    def _repeated(self) -> bool:
+        """Return whether a program failed three times alike between two passes, which may be seen a moment late."""
+        of_one = [sorted(passes.values()) for proof, passes in self.failures.items() if proof]
+        return any(high <= low + 1 for passes in of_one for low, high in zip(passes, passes[2:], strict=False))
+
     @property
     def promised(self) -> bool:
         """Without a record a verdict reaches only those whom its leader reaches: nothing may go wrong just then."""
@@ -118,6 +134,8 @@ class Checks:
         word = launcher.member.status.word
         if word is None:
             return
+        if word.cause and word.cause.told:
+            self.stopped.add(word.number)
         before, self.before[launcher.boot] = self.before.get(launcher.boot, Stage.GATHERING), word.stage
         if before is not word.stage:
             self.stages.add((before, word.stage))
@@ -125,12 +143,23 @@ class Checks:
             self.hold((before, word.stage) in TRANSITIONS, f"from {before} to {word.stage}")
             cannot_end = word.cause is not None and WAIT.match(word.cause.reason)
             self.hold(not cannot_end or word.number in self.mistaken, f"a sound wait: {word.cause}")
+            only_told = word.cause is not None and "ALARM 0" in word.cause.reason
+            self.hold(not only_told, f"what was only to be told ends a generation: {word.cause}")
+            over = word.stage is Stage.OVER and word.verdict is not None and word.verdict.code != 0
+            self.hold(
+                not over or not self._runs_without(launcher), f"a newcomer ends a gang that runs: {word.verdict}"
+            )
         if word.generation and word.stage is Stage.READYING and before is Stage.GATHERING:
             self._made(word.generation)
 
     def _made(self, generation: Generation) -> None:
         world = self.world
-        self.hold(generation.restarts <= world.rules.restarts, f"too many restarts: {generation.restarts}")
+        self._cost(generation)
+        if world.elastic:
+            trainers = sum(who.role is not Role.PSERVER for who in generation.members)
+            most = world.size - world.separated
+            self.hold(world.least <= trainers <= most, f"{trainers} of {world.least} to {most}")
+            self.hold(bool(self.generations) or 2 * trainers > most, f"a run begins with {trainers} of {most}")
         resume = generation.resume
         self.hold(resume is None or resume in world.volume.passes, f"pass {resume} is not complete")
         if world.recorded:
@@ -138,7 +167,35 @@ class Checks:
             self.hold(generation.number > newest, f"generation {generation.number} after {newest}")
             free = len(self.stopped & self.generations.keys())
             self.hold(generation.restarts >= len(self.generations) - free, "a restart was forgotten")
+            if newest:
+                self._follows(self.generations[newest], generation)
         self.generations[generation.number] = generation
+
+    def _runs_without(self, launcher: Launcher) -> bool:
+        """Return whether a generation trains that has nothing to do with a launcher."""
+        newest = max(self.generations, default=0)
+        if not self.world.elastic or launcher.member.status.known >= newest:
+            return False
+        others = [
+            pod.launcher for pod in self.world.pods if pod.launcher and pod.job.key == self.key and not pod.frozen
+        ]
+        words = [other.member.status.word for other in others]
+        going = (Stage.SERVING, Stage.TRAINING, Stage.CHECKING)
+        return any(word is not None and word.number == newest and word.stage in going for word in words)
+
+    def _cost(self, generation: Generation) -> None:
+        """No more restarts than there may be, and none that would not help."""
+        self.hold(generation.spent <= self.world.rules.restarts, f"too many restarts: {generation}")
+        self.hold(generation.failed < ENOUGH, f"a start that would not help: {generation}")
+        passes = self._passes
+        gone_on_from = 0 if generation.resume is None else generation.resume + 1
+        self.hold(gone_on_from <= generation.reached <= passes, f"of {passes} passes {generation.reached} are known")
+
+    def _follows(self, before: Generation, generation: Generation) -> None:
+        """Each new pass gives one restart back, and nothing else does; a stop spends none."""
+        kept = max(0, before.spent - (generation.reached - before.reached))
+        least = kept if before.number in self.stopped else kept + 1
+        self.hold(least <= generation.spent <= kept + 1, f"{generation.spent} restarts are spent, after {before}")
 
 
 def _boots(generation: Generation, without: Role | None = None) -> set[str]:

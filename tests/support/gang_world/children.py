@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 from launcher.contract import Code
 from launcher.pod.gang.here.requests import Answer, Barrier
 from launcher.pod.gang.protocol import follower, lease
-from launcher.pod.gang.protocol.messages import Failure, Generation, Wait
+from launcher.pod.gang.protocol.messages import Alarm, Failure, Generation, StackDigest, Trouble, Wait
 from launcher.pod.gang.protocol.state import TrainerState
 from launcher.pod.outcome import Outcome
-from launcher.pod.programs import policy, stall_rule
+from launcher.pod.output.proof import proof_of
+from launcher.pod.programs import policy
 from launcher.pod.programs.policy import Cause, Child, Instructions, Step, soonest
-from launcher.pod.programs.stall_rule import Sample, StallState
+from launcher.pod.programs.watching import stall_rule
+from launcher.pod.programs.watching.stall_rule import Sample, StallState
 from launcher.pod.settings.nouns import Role
 from tests.support.gang_world.programs import Program, training
 
@@ -41,6 +43,10 @@ class Children:
     serving: bool = False
     stall: StallState | None = None
     done: int = 0  # steps of the trainer, each of which is a sign of life
+    alarms: tuple[Alarm, ...] = ()
+    asked: int = 0  # the last look for which the stacks are taken, or were
+    looked: int = 0  # and the last one for which they are told
+    speechless: bool = False  # nothing can take the stacks here
 
     def __post_init__(self) -> None:
         role = self.launcher.pod.role
@@ -87,6 +93,25 @@ class Children:
         self.stop = self.stop or policy.stopped(signal.SIGTERM, self.launcher.world.now)
         self.turn()
 
+    def alarm(self, code: int, *, speechless: bool) -> None:
+        """Find something out of the trainer, which ends the generation if there is a code."""
+        kind = Trouble.STALLED if code else Trouble.NO_STEP
+        alarm = Alarm(
+            number=len(self.alarms) + 1,
+            generation=self.generation.number,
+            kind=kind,
+            rank=self.rank,
+            reason=f"ALARM {code}",
+            code=code,
+        )
+        self.alarms, self.speechless = (*self.alarms, alarm), speechless
+        self.turn()
+
+    def _take(self, look: int) -> None:
+        if self.launcher.children is self:
+            self.looked = look
+            self.launcher.look()
+
     def answer(self, answers: Mapping[int, Answer]) -> None:
         """Have the programs go on that have got their answers."""
         for pid, answer in answers.items():
@@ -96,27 +121,45 @@ class Children:
                 self.launcher.checks.passed(self, program.asked.name)
             self.launcher.after(0.0, partial(self._go_on, program))
 
+    def fails(self, program: Program, code: int, said: str) -> None:
+        """Have a program fail by itself, with these last words."""
+        program.said = said
+        self.exits(program, code)
+
     def exits(self, program: Program, code: int) -> None:
         """End a program; its launcher hears of it a moment later."""
         if program.alive:
             program.alive = False
             self.launcher.after(COLLECTED, partial(self._collect, program.pid, code))
 
-    def _ask(self, failure: Outcome | None) -> Instructions:
+    def _ask(self, failed: Cause | None) -> Instructions:
         """Tell the gang how the children are, and return what it wants, as `Membership` does."""
         launcher, now = self.launcher, self.launcher.world.now
         waits, due = self._waits(now)
         trained = self._trained()
         checked, found = self._checked(trained=trained)
-        if failure := failure or found:
-            number = launcher.member.status.ready
-            launcher.member.fail(Failure(generation=number, code=failure.code, reason=failure.reason))
+        if failure := failed.outcome if failed else found:
+            number, proof = launcher.member.status.ready, failed.proof if failed else ""
+            failure = Failure(generation=number, code=failure.code, reason=failure.reason, proof=proof)
+            launcher.member.fail(failure)
         if self.stop and not launcher.verdict:
             launcher.note_stop(first=self.instructions.cause is None and failure is None)
         left = any(child.left for child in self.known)
         serving, trainers = self._serving(), (TrainerState(done=trained, waits=waits),)
-        launcher.member.report(children=left, serving=serving, trained=trained, checked=checked, trainers=trainers)
+        launcher.member.report(
+            children=left,
+            serving=serving,
+            trained=trained,
+            checked=checked,
+            trainers=trainers,
+            alarms=self.alarms,
+            looked=self.looked,
+            standing=(StackDigest(role=Role.TRAINER, rank=0, digest=launcher.boot),) if self.looked else (),
+        )
         instructions = follower.instructed(self.instructions, launcher.decide(), now)
+        if instructions.look > self.asked and not self.speechless:
+            self.asked = instructions.look
+            launcher.after(launcher.world.some(0.01, 0.5), partial(self._take, self.asked))
         return replace(instructions, until=soonest(instructions.until, due))
 
     def _serving(self) -> bool:
@@ -208,11 +251,19 @@ class Children:
     def _collect(self, pid: int, code: int) -> None:
         if self.launcher.children is not self:
             return
-        now = self.launcher.world.now
-        self.known = tuple(
-            replace(child, code=code, ended=now, left=False) if child.pid == pid else child for child in self.known
-        )
+        self.known = tuple(self._ended(child, code) if child.pid == pid else child for child in self.known)
         if any(child.pid == pid and child.role is Role.TRAINER and policy.trained((child,)) for child in self.known):
             self.launcher.checks.trained(self)
         self.launcher.session.gone(pid)
         self.turn()
+
+    def _ended(self, child: Child, code: int) -> Child:
+        """Return a child that has ended, with what is known of it then."""
+        program, world = self.programs[child.pid], self.launcher.world
+        ended = replace(child, code=code, ended=world.now, left=False)
+        if not policy.may_have_failed(ended):
+            return ended
+        rank = self.rank if child.role is Role.TRAINER else self.launcher.rank
+        proof = proof_of(f"{child.role} {rank}", policy.exit_code(code), program.said)
+        self.launcher.checks.failed(self, proof)
+        return replace(ended, proof=proof)

@@ -12,8 +12,9 @@ from launcher.pod.gang.protocol.messages import Failure, LeaderMessage, Stage, S
 from launcher.pod.outcome import Outcome
 from launcher.pod.settings.nouns import Role
 from tests.support.gang_world.checks import Broken
-from tests.support.gang_world.pods import Pod
-from tests.support.gang_world.programs import Program
+from tests.support.gang_world.children import Children
+from tests.support.gang_world.pods import Job, Pod
+from tests.support.gang_world.programs import Doom, Program
 from tests.support.gang_world.world import START, World
 
 CURED = 25.0  # until then everything that a fault did has passed
@@ -84,6 +85,60 @@ def delete(world: World, pod: Pod, fault: Fault) -> None:
     _told(world, pod)
 
 
+def leave(world: World, pod: Pod, fault: Fault) -> None:
+    """A trainer's pod is deleted and not replaced for long: a spot node is taken, a drained pod finds no room."""
+    if pod.role is Role.PSERVER:
+        return
+    world.drop(pod)
+    world.add(pod.job, pod.slot, _address(world, pod, fault.detail), delay=2 * fault.span)
+    _told(world, pod)
+
+
+def scale(world: World, pod: Pod, fault: Fault) -> None:
+    """The Job is made as wide as the detail says: the highest slots are told to stop, or pods come for what lacks."""
+    job = pod.job
+    wide = _wide(world, fault.detail)
+    for each in [each for each in job.present if each.slot >= wide]:
+        world.drop(each)
+        _told(world, each)
+    there = {each.slot for each in job.present}
+    for number, slot in enumerate(sorted(set(range(wide)) - there)):
+        world.add(job, slot, _address(world, pod, 2 * number + fault.detail % 2), delay=fault.span / 4)
+
+
+def unfit(world: World, pod: Pod, fault: Fault) -> None:
+    """A pod leaves, and the one that comes for it cannot stage its data; a sound one takes its place later."""
+    if pod.role is Role.PSERVER:
+        return
+    world.drop(pod)
+    _told(world, pod)
+    bad = world.add(pod.job, pod.slot, _address(world, pod, fault.detail), delay=fault.span / 4)
+    bad.unfit = True
+    world.after(CURED - 1.0, None, partial(world.drop, bad))
+    world.after(CURED - 1.0, None, partial(world.kill, bad))
+
+
+def suspend(world: World, pod: Pod, fault: Fault) -> None:
+    """Every pod is told to stop; later as many come as the detail says."""
+    job = pod.job
+    for each in list(job.present):
+        world.drop(each)
+        _told(world, each)
+    wide = _wide(world, fault.detail)
+    world.after(fault.span, None, partial(_come, world, job, wide))
+
+
+def _wide(world: World, detail: int) -> int:
+    """Return how many pods there are to be; the pserver's, where it has one of its own, is the first."""
+    return max(world.least + world.separated, 1 + detail % world.size)
+
+
+def _come(world: World, job: Job, wide: int) -> None:
+    there = {each.slot for each in job.present}
+    for slot in sorted(set(range(wide)) - there):
+        world.add(job, slot, f"10.0.2.{len(world.pods):03}", delay=world.some(0.0, 2.0))
+
+
 def fail(world: World, pod: Pod, fault: Fault) -> None:
     """A child ends with an error."""
     if pod.launcher:
@@ -91,6 +146,20 @@ def fail(world: World, pod: Pod, fault: Fault) -> None:
         world.after(
             0.0, launcher, lambda: launcher.fail(Code.DATA if fault.detail % 8 == 7 else 1, fault.detail // 8)
         )
+
+
+def doom(world: World, pod: Pod, fault: Fault) -> None:
+    """A trainer fails in one pass, always or twice with other words, or its pod is lost; or it fails in each pass."""
+    how, at = fault.detail % 4, fault.detail // 4
+
+    def act(program: Program, children: Children) -> None:
+        if how == 2:
+            world.after(0.0, None, partial(crash, world, children.launcher.pod, replace(fault, span=1.0)))
+        else:
+            words = f"error {world.now}" if how != 1 else "error " + "again " * world.random.randrange(1000)
+            children.fails(program, 1, words)
+
+    world.dooms[pod.slot] = Doom(act=act, at=None if how == 3 else at, times=(99, 2, 99, 1)[how])
 
 
 def stick(world: World, pod: Pod, fault: Fault) -> None:  # noqa: ARG001  # the shape of all faults
@@ -112,6 +181,20 @@ def err(world: World, pod: Pod, fault: Fault) -> None:  # noqa: ARG001  # the sh
         program.mistake = asks[fault.detail % 4]
         program.leaves = program.mistake is None
         pod.job.checks.mistaken.add(pod.launcher.children.generation.number)
+
+
+def alarm(world: World, pod: Pod, fault: Fault) -> None:
+    """A launcher finds something out of its trainer, to be told or to end all; it may never answer the look."""
+    children = pod.launcher.children if pod.launcher else None
+    if pod.launcher and children and children.of(Role.TRAINER) and pod.role is not Role.PSERVER:
+        code = (0, 134, 0, Code.DATA)[fault.detail % 4]
+        speechless = fault.detail // 4 % 3 == 0
+        world.after(0.0, pod.launcher, partial(_alarm, children, code, speechless=speechless))
+
+
+def _alarm(children: Children, code: int, *, speechless: bool) -> None:
+    if children.launcher.children is children:
+        children.alarm(code, speechless=speechless)
 
 
 def _program(pod: Pod, role: Role) -> Program | None:
@@ -235,8 +318,10 @@ def _killed(world: World, pod: Pod) -> None:
     world.kill(pod)
 
 
-_KINDS = (crash, vanish, stranger, delete, fail, stick, slow, err)
+_KINDS = (crash, vanish, stranger, delete, fail, doom, stick, slow, err, alarm)
 _PLACES = (freeze, cut, alone, lost, rack, blind, flap, hang, apply)
+_WIDTHS = (leave, scale, suspend, unfit)
+WIDTHS = {each.__name__: each for each in _WIDTHS}
 FAULTS: dict[str, Callable[[World, Pod, Fault], None]] = {each.__name__: each for each in (*_KINDS, *_PLACES)}
 
 
@@ -246,6 +331,8 @@ def play(world: World, faults: Sequence[Fault]) -> World:
         world.after(fault.at, None, partial(_happen, world, fault))
     if faults:
         world.quiet = START + max(fault.at for fault in faults) + CURED
+    if faults and world.elastic:  # in the end somebody gives it all of its pods
+        world.after(world.quiet - world.now, None, lambda: _come(world, world.job, world.size))
     world.run(world.quiet + PATIENCE)
     left = [pod.launcher for pod in world.pods if pod.launcher]
     if left and all(job.checks.promised for job in world.jobs):
@@ -258,4 +345,4 @@ def _happen(world: World, fault: Fault) -> None:
     pods = [pod for pod in of_job.present if pod.slot == fault.slot % world.size]
     if pods:
         world.note(pods[-1].launcher, "FAULT", fault)
-        FAULTS[fault.what](world, pods[-1], fault)
+        {**FAULTS, **WIDTHS}[fault.what](world, pods[-1], fault)

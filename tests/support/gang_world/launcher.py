@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
+from launcher.contract import Code
 from launcher.pod.gang.here.session import HereSession
 from launcher.pod.gang.protocol.follower import Orders
 from launcher.pod.gang.protocol.lease import reading_pace
 from launcher.pod.gang.protocol.member import NOBODY, Member, Order
 from launcher.pod.gang.protocol.messages import Failure, Status, Who
+from launcher.pod.gang.protocol.width import wait_for_more
 from launcher.pod.outcome import Outcome
 from launcher.pod.programs.policy import Cause
 from launcher.pod.settings.nouns import Role
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 LEADER_LINGERS = 10.0  # so that all have read the verdict
 LINGER = 0.5
+GIVING_UP = 15.0
 
 
 @dataclass(eq=False)
@@ -38,6 +41,7 @@ class Launcher:
     boot: str
     alive: bool = True
     seen: Order = NOBODY
+    seen_since: float = 0.0
     rank: int | None = None
     staging: object = None
     children: Children | None = None
@@ -62,7 +66,7 @@ class Launcher:
         status = Status(who=self.who, key=pod.job.key, lone=pod.lone)
         self.member = Member(status=status, rules=world.rules)
         volume = world.volume if world.recorded else None
-        self.records = Records(key=pod.job.key, volume=volume, clock=lambda: world.now)
+        self.records = Records(key=pod.job.key, volume=volume, clock=lambda: world.now, seen=world.passes_seen)
         self.peers = Peers(launcher=self)
 
     @property
@@ -125,12 +129,15 @@ class Launcher:
 
     def discover(self, pods: tuple[Pod, ...]) -> None:
         """Take which pods there are."""
-        self.seen, self.rank = NOBODY, None
-        if len(pods) == self.world.size and self.pod in pods:
+        before, self.seen, self.rank = self.seen, NOBODY, None
+        if self.world.are_enough(pods) and self.pod in pods:
             ordered = sorted(pods, key=lambda pod: (pod.role is not Role.PSERVER, pod.address))
             digest = " ".join(f"{pod.address}={pod.uid}" for pod in ordered)
             self.seen = Order(addresses=tuple(pod.address for pod in ordered), digest=digest)
             self.rank = ordered.index(self.pod)
+        if self.seen != before:
+            self.seen_since = self.world.now
+        self.member.newest = self.seen
         self.look()
 
     def look(self) -> None:
@@ -163,7 +170,7 @@ class Launcher:
         orders = member.look(self.world.now, self.peers.heard, records.facts)
         self.checks.looked(self)
         before = records.facts
-        wished = member.leads and records.wish(member.lead.asked, member.lead.sealing)
+        wished = member.leads and records.wish(member.lead.asked, member.lead.sealing, member.lead.looks_at_passes)
         if records.keep(member.counter, member.rested) or wished:
             self.read()
         if records.facts != before:
@@ -187,15 +194,31 @@ class Launcher:
     def _meet(self) -> None:
         if self.member.engaged:
             return
-        if self.seen != self.member.order:
-            self.member.meet(self.seen, self.who, rank=self.rank, key=self.pod.job.key)
+        met = self._settled()
+        if met != self.member.order:
+            self.member.meet(met, self.who, rank=self.rank, key=self.pod.job.key)
             self.staging = None
-        if self.seen.digest and not self.member.status.staged and self.staging is None:
+        if met.digest and not self.member.status.staged and self.staging is None:
             self.staging = token = object()
             self.after(self.world.some(0.2, 1.0), lambda: self._staged(token))
 
+    def _settled(self) -> Order:
+        """Return the order to take: a narrow one after a while in which nobody came or went."""
+        if not (self.seen.digest and self.world.rules.width):
+            return self.seen
+        trainers = len(self.seen.addresses) - self.world.separated
+        wait = wait_for_more(trainers, self.world.rules.width, self.member.status)
+        if self.world.now >= self.seen_since + wait:
+            return self.seen
+        self.wake_at(self.seen_since + wait)
+        return NOBODY
+
     def _staged(self, token: object) -> None:
-        if self.staging is token:
+        if self.staging is token and self.pod.unfit:
+            self.member.fail(Failure(generation=0, code=Code.DATA, reason="its data is bad"))
+            self.look()
+            self.after(GIVING_UP, partial(self.world.gone, self))
+        elif self.staging is token:
             self.staging = None
             self.member.furnished()
             self.look()
@@ -254,7 +277,7 @@ class Launcher:
         living = [each for each in self.children.programs.values() if each.alive] if self.children else []
         if self.children and living:
             victim: Program = living[choice % len(living)]
-            self.children.exits(victim, code)
+            self.children.fails(victim, code, f"at {self.world.now}: it failed")
         elif self.staging:
             self.member.fail(Failure(generation=0, code=code, reason="its data is bad"))
             self.look()
@@ -274,8 +297,9 @@ class Launcher:
         if not self.told:
             self.told, self.grace_ends = True, self.world.now + self.world.stop_grace
             self.checks.stopped.add(max(self.checks.generations, default=0))
-        number = self.member.status.ready
-        if first and number and not self.member.status.stopping:
+        again = self.member.status.stopping
+        self.member.stop(first=first)
+        number = self.member.status.stopped
+        if number and not again:
             stopped = self.world.volume.of(self.pod.job.key).stopped
             self.after(self.world.volume_time(), lambda: stopped.add(number))
-        self.member.stop(first=first)

@@ -41,5 +41,6 @@ class Pod:
     launcher: Launcher | None = None
     boots: int = 0
     frozen: bool = False
+    unfit: bool = False  # its data cannot be staged, and it gives up
     silent: bool = False  # nobody answers at its address any more, not even with a refusal
     deferred: list[Callable[[], object]] = field(default_factory=list)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,24 @@ class Program:
     asked: Ask | None = None
     mistake: Ask | None = None  # what it asks for after its next pass, though nobody else comes there
     leaves: bool = False  # after its next pass, as if it were done
+    said: str = ""  # its last line
     script: Script = field(default_factory=lambda: iter(()))
+
+
+@dataclass(eq=False)
+class Doom:
+    """What happens to the trainer of a slot again and again: in one pass, or in each, so often."""
+
+    act: Callable[[Program, Children], None]
+    at: int | None  # the pass, None for each
+    times: int
+    had: Counter[int] = field(default_factory=Counter)
+
+    def strikes(self, number: int) -> bool:
+        """Return whether it happens in a pass, and note that it did."""
+        strikes = self.at in (None, number) and self.had[number] < self.times
+        self.had[number] += strikes
+        return strikes
 
 
 def training(program: Program, children: Children) -> Script:
@@ -38,8 +56,12 @@ def training(program: Program, children: Children) -> Script:
     if world.talks:
         yield Share(key="start", text="0") if rank == 0 else Get(key="start", rank=0)
     for number in range(0 if generation.resume is None else generation.resume + 1, PASSES):
-        yield world.some(0.8, 1.2) + program.slow
-        program.slow = 0.0
+        late, program.slow = program.slow, 0.0
+        yield world.some(0.8, 1.2) + late
+        doom = world.dooms.get(children.launcher.pod.slot)
+        if doom and world.now < world.quiet and doom.strikes(number):
+            doom.act(program, children)
+            return
         if program.leaves:
             return
         if program.mistake:

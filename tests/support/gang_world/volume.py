@@ -101,6 +101,7 @@ class Records:
     key: str
     volume: Volume | None
     clock: Callable[[], float]
+    seen: Callable[[], tuple[int, ...]]  # the complete passes
     facts: Recorded = field(init=False)
     generation: Generation | None = None
     answered: Generation | None = None
@@ -111,13 +112,16 @@ class Records:
     number: int = 0
     stillness: Stillness = field(default_factory=Stillness)
     absent: float = -STALE  # when the verdict was looked up last and not there
+    doubt: float = 0.0
 
     def __post_init__(self) -> None:
-        self.facts = Recorded(known=False, held=UNREAD) if self.volume else Recorded()
+        self.facts = Recorded(known=False, held=UNREAD, read=0.0) if self.volume else Recorded()
 
-    def wish(self, generation: Generation | None, verdict: Outcome | None) -> bool:
+    def wish(self, generation: Generation | None, verdict: Outcome | None, doubt: float | None) -> bool:
         """Take what the leader asks for; return whether that is news."""
         news, self.leads = not self.leads, True
+        if doubt and doubt > self.doubt:
+            self.doubt, news = doubt, True
         if generation and generation != self.generation:
             self.generation, news = generation, True
         if verdict and not self.verdict:
@@ -139,6 +143,10 @@ class Records:
         if verdict and not self.facts.sealed:
             self._learn(sealed=volume.seal(self.key, verdict))
             yield
+        if self.doubt > self.facts.read:
+            looked = self.clock()
+            yield
+            self._learn(newest=max(self.seen(), default=None), read=looked)
         if not self.facts.known:
             self._read(volume, generation)
             yield

@@ -10,10 +10,11 @@ from functools import partial
 
 from launcher.pod.gang.protocol.messages import Generation, Status
 from launcher.pod.gang.protocol.state import Limits, Rules
-from launcher.pod.settings.nouns import Role
+from launcher.pod.settings.nouns import Resize, Role, Width
 from tests.support.gang_world.launcher import Launcher
 from tests.support.gang_world.peers import Poll
 from tests.support.gang_world.pods import Job, Pod
+from tests.support.gang_world.programs import Doom
 from tests.support.gang_world.volume import Volume
 
 START = 1000.0  # clocks do not begin at 0
@@ -25,6 +26,8 @@ class World:
     """All of it; whatever is random comes from one seed."""
 
     size: int
+    least: int = 0  # so many trainers are enough, where not all are needed
+    resize: Resize = Resize.PASS
     seed: int = 0
     restarts: int = 3
     recorded: bool = True
@@ -42,6 +45,7 @@ class World:
     jobs: list[Job] = field(default_factory=list)  # one a run of the name, the newest last
     cuts: list[tuple[Pod, Pod]] = field(default_factory=list)  # asker, asked
     blind: set[Pod] = field(default_factory=set)  # cut from the API
+    dooms: dict[int, Doom] = field(default_factory=dict)  # by slot
     strangers: dict[str, Status] = field(default_factory=dict)  # what others say at addresses that pods have left
     volume: Volume = field(init=False)
     story: list[str] = field(default_factory=list)
@@ -49,10 +53,25 @@ class World:
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)  # noqa: S311  # nothing is secret here
         limits = Limits(lost=15.0, lease=10.0, wait=3.0, gather=200.0, regather=200.0)
-        self.rules = Rules(limits=limits, restarts=self.restarts, grace=self.grace)
+        most = self.size - self.separated
+        width = Width(least=self.least, most=most, settle=6.0, shrink_after=9.0, resize=self.resize)
+        self.rules = Rules(
+            limits=limits, restarts=self.restarts, grace=self.grace, width=width if self.elastic else None
+        )
         self.volume = Volume(peer_timeout=limits.lost)
         self.count = 0
         self.apply([f"10.0.0.{5 + slot}" for slot in range(self.size)])
+
+    @property
+    def elastic(self) -> bool:
+        return bool(self.least)
+
+    def are_enough(self, pods: Sequence[Pod]) -> bool:
+        """Return whether these are a gang by their number, as the peers' watch finds it."""
+        if not self.elastic:
+            return len(pods) == self.size
+        here = sum(pod.role is not Role.PSERVER for pod in pods)
+        return self.least <= here <= self.size - self.separated and len(pods) - here == self.separated
 
     # Time and chance.
 
@@ -117,7 +136,7 @@ class World:
         return pod
 
     def _join(self, pod: Pod) -> None:
-        if pod.job.deleted:
+        if pod.job.deleted or (self.elastic and any(each.slot == pod.slot for each in pod.job.present)):
             return
         for other in self.pods:
             if other is not pod and other.address == pod.address:

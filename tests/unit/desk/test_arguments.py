@@ -30,7 +30,8 @@ LEAST = {
     "completion": ["bash"], "cp": ["a", "b"], "delete": ["job"],
     "file": ["a", "b"], "get": ["jobs"], "ls": ["a"], "mkdir": ["a"],
     "registry": ["-name", "n", "-server", "s", "-username", "u"], "rm": ["a"], "submit": ["-jobname", "a"],
-    **{verb: ["my-job"] for verb in ("describe", "kill", "logs", "report", "resume", "suspend", "wait")},
+    **{verb: ["my-job"] for verb in ("describe", "goodput", "kill", "logs", "open", "report", "resume", "suspend")},
+    **{verb: ["my-job"] for verb in ("stacks", "top", "wait")},
 }  # fmt: skip
 PLACE = Datacenter(
     name="dc",

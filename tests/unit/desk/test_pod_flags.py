@@ -16,8 +16,9 @@ from launcher.job import JobError, PaddleJob
 from launcher.job.description import Job
 
 LINE = """-env A=1 -env B=x=y -env A=2 -env-from s -env-from t -label team=a -annotation who=me -queue q
--selector disk=ssd -toleration gpu -toleration a=b:NoSchedule -shm 512Mi -gpu-resource amd.com/gpu -serviceaccount me
--priority high -keep 2d -restarts 0 -secret-file key=/secrets -pod one.yaml --pod two.yaml"""
+-selector disk=ssd -toleration gpu -toleration a=b:NoSchedule -avoid n1,n2 -avoid n3 -shm 512Mi
+-gpu-resource amd.com/gpu -serviceaccount me -priority high -keep 2d -restarts 0
+-secret-file key=/secrets -pod one.yaml --pod two.yaml"""
 SAID: dict[str, Any] = {
     "env": {"A": "2", "B": "x=y"},
     "env_from": ("s", "t"),
@@ -26,6 +27,7 @@ SAID: dict[str, Any] = {
     "queue": "q",
     "selector": {"disk": "ssd"},
     "tolerations": ("gpu", "a=b:NoSchedule"),
+    "avoid": ("n1", "n2", "n3"),
     "shm": "512Mi",
     "gpu_resource": "amd.com/gpu",
     "service_account": "me",
@@ -47,6 +49,7 @@ datacenters:
     queue: q
     selector: [disk=ssd]
     toleration: [gpu, "a=b:NoSchedule"]
+    avoid: [n1, "n2,n3"]
     shm: 512Mi
     gpu-resource: amd.com/gpu
     serviceaccount: me

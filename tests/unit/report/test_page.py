@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from launcher.contract import PHASES, ROLES
 from launcher.report.forms import BUILDERS
+from launcher.report.goodput.account import ORDER
 from launcher.report.markup import VOID
 from launcher.report.page import page
 from launcher.report.reading import read_events
@@ -202,6 +203,7 @@ def test_text_of_others_is_escaped_wherever_it_stands() -> None:
         if "metrics" in event:
             event["metrics"] = {EVIL: event["metrics"]["cost"]}
     events.append(told(9, "lost", generation=1, role="node", rank=0, reason=EVIL))
+    events.append(told(9, "alarm", generation=1, kind=EVIL, rank=0, node=EVIL, reason=EVIL, tail=EVIL))
     text = page(story_of(events), EVIL.replace("\ud800", ""))
     seen = Seen(text)
     assert {name for name, _ in seen.tags} <= {
@@ -223,7 +225,11 @@ VALUES = st.recursive(
 )
 SMALL = st.integers(0, 4) | VALUES
 ROLE = st.sampled_from(ROLES)
-MEMBER = st.fixed_dictionaries({"role": ROLE, "rank": SMALL, "address": st.just("10.0.0.1")})
+SECONDS = st.dictionaries(st.sampled_from((*ORDER, "other")), st.floats(0, 1e9) | SMALL, max_size=4)
+MEMBER = st.fixed_dictionaries(
+    {"role": ROLE, "rank": SMALL, "address": st.just("10.0.0.1")},
+    optional={"boot": st.sampled_from("ab") | VALUES, "ago": st.floats(0, 99) | SMALL, "seconds": SECONDS},
+)
 EVENT = st.fixed_dictionaries(
     {
         "at": st.floats(-1e4, 1e4).map(moment) | st.datetimes().map(lambda at: at.isoformat()) | VALUES,
@@ -232,7 +238,7 @@ EVENT = st.fixed_dictionaries(
     optional={
         "generation": SMALL, "rank": SMALL, "role": ROLE, "phase": st.sampled_from(sorted(PHASES)), "code": SMALL,
         "pass": SMALL, "step": SMALL, "reason": VALUES, "cause": VALUES, "key": VALUES, "job": VALUES,
-        "address": st.just("10.0.0.1"), "restarts": SMALL, "resume": SMALL,
+        "address": st.just("10.0.0.1"), "restarts": SMALL, "resume": SMALL, "kind": VALUES, "node": VALUES,
         "members": st.lists(MEMBER, max_size=3) | VALUES,
         "metrics": st.dictionaries(st.text(max_size=3), st.floats() | st.integers(0, 9), max_size=3) | VALUES,
     },

@@ -81,6 +81,15 @@ def test_a_pass_that_was_run_again_counts_as_the_later_generation_told_it() -> N
     assert only(*first, *again).lines[0].points == ((0, 9), (1, 9), (2, 1), (3, 1), (4, 1), (5, 1))
 
 
+def test_a_rank_that_is_noted_seldom_goes_back_with_all_others() -> None:
+    """Of an old file's ranks only the first that comes to a pass is noted at once."""
+    other = Seat(role="trainer", rank=1)
+    seldom = [progress(number, None, seat=other, metrics={"cost": 9.0}) for number in (0, 3)]
+    again = [progress(2, None, generation=2), progress(5, None, generation=2, seat=other)]
+    chart = only(*(progress(number, None) for number in range(4)), *seldom, *again)
+    assert [[place for place, _ in line.points] for line in chart.lines] == [[0, 1, 2], [0, 5]]
+
+
 def test_a_long_line_becomes_its_mean_and_its_span_and_loses_no_spike() -> None:
     points = [(float(place), math.sin(place)) for place in range(20_000)]
     points[777] = (777.0, 50.0)

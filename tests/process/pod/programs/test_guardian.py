@@ -94,7 +94,7 @@ def test_a_launcher_ends_what_one_before_it_left_whose_guardian_was_killed_too(l
     second = lives.start(*shell("echo $$; exec sleep 1000"), env=JOB)
     second.numbers()
     assert gone(orphan)
-    (told,) = events(second, "left_behind")
+    (told,) = wait_until(lambda: events(second, "left_behind"))
     assert {"pid": orphan, "argv": ["sleep", "1234"]} in told["processes"]
     assert state(spared) == "S"
 

@@ -20,9 +20,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from launcher.pod.programs.stall import ENVIRON, cpu_seconds, dump
-from launcher.pod.programs.stall_rule import Sample, begin, observe, stall_due, stalled
-from tests.support.lives import STOPPED, Lives, gone, state
+from launcher.pod.programs.watching.stall import ENVIRON, cpu_seconds, dump
+from launcher.pod.programs.watching.stall_rule import Sample, begin, observe, stall_due, stalled
+from tests.support.lives import STOPPED, Life, Lives, gone, state
 from tests.support.talking import events, free_port
 from tests.support.waiting import wait_until
 
@@ -240,7 +240,13 @@ def test_it_fails_although_the_shell_ends_with_0(tmp_path: Path) -> None:
         for life in started:
             assert life.end() == 134
             assert "trainer 0 stood still for 0.5 s" in life.err()
-            assert [event["code"] for event in events(life, "child_exited")] == [134]
+            assert [event["told_to_end"] for event in events(life, "child_exited")] == [True]
+            assert "Fatal Python error: Aborted" in output_of(life), "without a handler it tells by its end"
+
+
+def output_of(life: Life) -> str:
+    assert life.process.stdout is not None
+    return life.process.stdout.read().decode()
 
 
 def environment(workdir: Path) -> dict[str, str]:

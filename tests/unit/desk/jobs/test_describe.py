@@ -287,7 +287,30 @@ address   role     rank  phase     progress
 10.0.0.1  trainer  0     training  pass=4
 """
     )
+    ledgers: list[Any] = [{"kept": 60.0, "training": 20.0, "waiting": 20}, {"kept": 40.0, "tea": 9, "lost": "x"}, 7]
+    members = [{"address": "10.0.0.1", "seconds": each} for each in ledgers]
+    page = describe.gang_page({"word": word, "members": members})
+    assert "goodput:     85.7 % so far: 71.4 % kept, 14.3 % training, 14.3 % waiting\n" in page
+    assert "goodput" not in describe.gang_page({"word": word, "members": []})
     assert describe.gang_page({}) == describe.gang_page({"word": 3}) == ""
+
+
+def test_what_failed_last_is_shown_with_its_node() -> None:
+    generation = Generation(number=4, members=(), digest="d", restarts=3, regained=2)
+    word = codec.plain_values(LeaderMessage(stage=Stage.TRAINING, generation=generation))
+    lost = {"at": "2026-01-01T00:00:00Z", "run": "k", "generation": 1, "node": "node-b", "role": "node", "rank": 1}
+    failures = [{**lost, "code": 76, "lost": True, "reason": "node 1 is gone"}, {"node": 3}, 7]
+    page = describe.gang_page({"word": word, "members": [], "failures": failures})
+    assert "restarts:    3, of which new passes gave 2 back\n" in page
+    assert page.endswith(
+        """
+the last failures
+at                    node    role  rank  code  reason
+2026-01-01T00:00:00Z  node-b  node  1     76    node 1 is gone
+                      3
+"""
+    )
+    assert "last failures" not in describe.gang_page({"word": word, "failures": 3})
 
 
 ANY = st.recursive(

@@ -47,6 +47,8 @@ WRONG = [
     ({"tolerations": ("a", 7)}, "tolerations=7: expected KEY"),
     ({"tolerations": "=b"}, "tolerations='=b': expected KEY"),
     ({"tolerations": "a=b c"}, "tolerations='a=b c': expected KEY"),
+    ({"avoid": "node_b"}, "avoid='node_b': expected the name of a node, as `kubectl get nodes` shows it"),
+    ({"avoid": ("node-b", 7)}, "avoid=7: expected the name of a node"),
     (
         {"secret_files": "key"},
         "secret_files='key': expected Secrets and directories, such as {'gcp-key': '/secrets/gcp'}",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from launcher.contract import NODE, PSERVER, TRAINER
-from launcher.job.template.overlay import WrongOverlay, for_role, merged
+from launcher.job.template.overlay import WrongOverlay, avoiding, for_role, merged
 
 Json = dict[str, Any]
 POD: Json = {
@@ -153,3 +153,44 @@ def test_a_container_of_a_role_is_meant_in_the_pods_of_that_role_alone() -> None
     others: tuple[Json, ...] = ({}, {"spec": None}, {"spec": {"containers": "x"}}, {"metadata": {}})
     for other in others:
         assert for_role(other, TRAINER) == other
+
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+NOT_THERE = {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": ["b", "c"]}
+SSD = {"key": "disk", "operator": "In", "values": ["ssd"]}
+ZONE = {"key": "zone", "operator": "In", "values": ["eu"]}
+
+
+@pytest.mark.parametrize(
+    ("terms", "merged_terms"),
+    [
+        (None, [{"matchExpressions": [NOT_THERE]}]),
+        ([], [{"matchExpressions": [NOT_THERE]}]),
+        (
+            [{"matchExpressions": [SSD]}, {"matchExpressions": [ZONE]}],
+            [{"matchExpressions": [SSD, NOT_THERE]}, {"matchExpressions": [ZONE, NOT_THERE]}],
+        ),
+        ([{"matchFields": [SSD]}], [{"matchFields": [SSD], "matchExpressions": [NOT_THERE]}]),
+        ([{}], [{}]),
+    ],
+    ids=["no affinity", "no term", "one of several terms is enough", "fields", "a term that no node fits"],
+)
+def test_nodes_are_avoided_whatever_else_is_asked_of_them(terms: Any, merged_terms: Any) -> None:  # noqa: ANN401  # as JSON has it
+    said: Json = {"podAntiAffinity": {"x": 1}, "nodeAffinity": {"preferred": [1]}}
+    if terms is not None:
+        said["nodeAffinity"][REQUIRED] = {"nodeSelectorTerms": terms}
+    asked = merged(POD, {"spec": {"affinity": said}})
+    before = copy.deepcopy(asked)
+    found = avoiding(asked, ("b", "c"))["spec"]["affinity"]
+    assert found["nodeAffinity"] == {"preferred": [1], REQUIRED: {"nodeSelectorTerms": merged_terms}}
+    assert found["podAntiAffinity"] == {"x": 1}
+    assert asked == before
+    assert avoiding(asked, ()) is asked
+
+
+@pytest.mark.parametrize(
+    "wrong", [[], "x", {"nodeAffinity": 3}, {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": ["x"]}}}]
+)
+def test_an_affinity_that_is_none_is_refused_where_nodes_are_avoided(wrong: object) -> None:
+    with pytest.raises(WrongOverlay, match="affinity is no NodeAffinity"):
+        avoiding({**POD, "spec": {**POD["spec"], "affinity": wrong}}, ("b",))

@@ -13,10 +13,16 @@ NONE: tuple[str, ...] = ()
 
 
 def find(
-    rank: int, trainers: int, by_rank: tuple[str, ...], under_data: tuple[str, ...]
+    rank: int, trainers: int, by_rank: tuple[str, ...], under_data: tuple[str, ...], most: int = 0
 ) -> tuple[tuple[str, str], ...]:
     return find_shard(
-        rank, trainers, job_dir="/mnt/job", counted_by="TRAINERS", by_rank=by_rank, under_data=under_data
+        rank,
+        trainers,
+        most=most or trainers,
+        job_dir="/mnt/job",
+        counted_by="TRAINERS",
+        by_rank=by_rank,
+        under_data=under_data,
     )
 
 
@@ -80,3 +86,11 @@ def test_a_missing_shard_is_said_by_the_rank_whose_it_is_alone(trainers: int, mi
                 find(rank, trainers, there, NONE)
         else:
             assert find(rank, trainers, there, NONE) == ((str(rank), "data"),)
+
+
+def test_a_gang_that_may_grow_has_a_shard_for_each_that_may_come() -> None:
+    assert find(1, 2, NONE, ("0", "1", "2", "3", "4"), most=5) == (("data", "1"), ("data", "3"))
+    with pytest.raises(
+        ShardError, match=r"has 3 shards; expected one or more for each of up to 5 trainers, as TRAIN"
+    ):
+        find(1, 2, NONE, ("0", "1", "2"), most=5)

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from launcher.pod.gang.protocol.leader import TRANSITIONS
 from launcher.pod.gang.protocol.messages import Stage
+from launcher.pod.settings.nouns import Resize
 from tests.support.gang_world.checks import Broken
-from tests.support.gang_world.faults import FAULTS, Fault, play
+from tests.support.gang_world.faults import FAULTS, WIDTHS, Fault, play
 from tests.support.gang_world.world import START, World
 
 # Nothing here waits: it computes, for up to a minute where nothing else runs.
@@ -113,6 +114,85 @@ def test_any_two_faults_are_survived(turn: int) -> None:
     sweep(pairs(2 + turn % 2, turn), 2 + turn % 2, seed=turn * 31)
 
 
+def elastic(faults: Sequence[Fault], number: int, size: int = 3) -> World:
+    """Play a history of a gang that may be narrower."""
+    apart = number % 5 == 0
+    world = World(
+        size=size,
+        least=1 + number % (size - 1 - apart),
+        resize=tuple(Resize)[number % 3],
+        seed=number % 97,
+        stubborn=number % 2 == 0,
+        separated=apart,
+        eager=number % 4 > 0,
+        talks=number % 7 == 0,
+        restarts=(6, 3)[number % 2],
+    )
+    try:
+        return play(world, faults)
+    except Broken as broken:
+        pytest.fail(f"{broken}\n{number} {faults}\n" + "\n".join(world.story))
+
+
+def test_any_change_of_width_at_any_step_is_survived() -> None:
+    for number, (what, slot, at) in enumerate(itertools.product(WIDTHS, range(3), steps(3))):
+        elastic([Fault(at=at, what=what, slot=slot, span=SPANS[number % len(SPANS)], detail=number % 24)], number)
+
+
+@pytest.mark.parametrize("turn", range(ROUNDS))
+def test_a_change_of_width_and_any_fault_before_or_after_it_are_survived(turn: int) -> None:
+    moments, every = steps(3), [*sorted(WIDTHS), *WHAT]
+    pairs = itertools.product(sorted(WIDTHS), every, range(3), (False, True))
+    for number, (width, other, here, first) in enumerate(pairs, start=turn * 7919):
+        at = moments[number % len(moments)]
+        span, soon = SPANS[number // 3 % len(SPANS)], SPANS[number % len(SPANS)]
+        both = [(width, here), (other, number // 7 % 3)]
+        both = both if first else both[::-1]
+        (one, one_slot), (two, two_slot) = both
+        faults = [
+            Fault(at=at, what=one, slot=one_slot, span=span, detail=number // 5 % 24),
+            Fault(at=at + LATER[number % len(LATER)], what=two, slot=two_slot, span=soon, detail=number % 24),
+        ]
+        elastic(faults, number, size=3 + number % 2)
+
+
+def widths(world: World) -> list[tuple[int, int]]:
+    """Return how many members each generation had, and how many restarts it had cost."""
+    return [(len(each.members), each.restarts) for each in world.job.checks.generations.values()]
+
+
+def quiet(resize: Resize, *faults: Fault) -> World:
+    return play(World(size=3, least=1, eager=True, talks=True, resize=resize), faults)
+
+
+TWO_OF_THREE = Fault(at=0.5, what="scale", detail=1)
+A_THIRD = Fault(at=9.0, what="scale", detail=2, span=1.0)
+
+
+def test_two_begin_and_a_third_takes_part_after_a_pass_at_once_or_never() -> None:
+    after_a_pass, at_once, never = (quiet(each, TWO_OF_THREE, A_THIRD) for each in Resize)
+    assert widths(after_a_pass) == widths(at_once) == [(2, 0), (3, 0)]
+    assert widths(never) == [(2, 0)]
+    began = [re.findall(r"([\d.]+) .*gathering 1", "\n".join(world.story)) for world in (after_a_pass, at_once)]
+    assert float(began[1][0]) < float(began[0][0]) - 0.1
+
+
+def test_one_that_leaves_is_not_waited_for_and_one_that_is_lost_is_for_a_while() -> None:
+    left = quiet(Resize.PASS, Fault(at=4.0, what="leave", slot=2))
+    assert widths(left) == [(3, 0), (2, 0)]
+    lost = quiet(Resize.PASS, Fault(at=4.0, what="vanish", slot=2, span=100.0))
+    assert widths(lost) == [(3, 0), (2, 1)]
+    back = quiet(Resize.PASS, Fault(at=4.0, what="vanish", slot=2, span=12.0))
+    assert widths(back) == [(3, 0), (3, 1)]
+
+
+def test_a_newcomer_whose_data_is_bad_ends_no_gang_that_trains_without_it() -> None:
+    unfit = Fault(at=2.5, what="unfit", slot=2, detail=2, span=12.0)
+    world = play(World(size=3, least=1, eager=True), [unfit, Fault(at=5.5, what="slow", slot=0, span=18.0)])
+    assert widths(world) == [(3, 0), (2, 0)]
+    assert {verdict.code for verdict in world.job.checks.verdicts} == {0}
+
+
 def asleep_and_overtaken() -> Iterator[list[Fault]]:
     """Return how a gang sleeps, is replaced as a whole, and the new one fails early or late, or not at all."""
     life = steps(2, apart=0.0)
@@ -122,6 +202,21 @@ def asleep_and_overtaken() -> Iterator[list[Fault]]:
             Fault(at=first + 0.1, what="rack", span=0.5),
             Fault(at=first + 0.1 + second, what="fail"),
         ]
+
+
+def replaced_twice() -> Iterator[list[Fault]]:
+    """Return how a gang that lives on unheard is replaced as a whole, and then one of the new ones too."""
+    for at, what, slot, detail in itertools.product((2.1, 3.8, 6.1), ("delete", "crash"), (0, 1), (0, 1)):
+        for later in (2.5, 3.1, 4.0):
+            yield [
+                Fault(at=at, what="rack", span=2.0, detail=detail * 7),
+                Fault(at=at + later, what=what, slot=slot, span=2.0, detail=detail),
+            ]
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_who_was_not_heard_of_is_waited_for_by_each_leader_that_follows(size: int) -> None:
+    sweep(replaced_twice(), size)
 
 
 def stuck_at_the_end() -> list[list[Fault]]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
-from launcher.pod.gang.protocol import barriers, follower, leader, lease, member, trust
+from launcher.pod.gang.protocol import barriers, budget, follower, leader, lease, looks, member, trust
 from launcher.pod.gang.protocol.barriers import REMEMBERED
 from launcher.pod.gang.protocol.follower import Orders
+from launcher.pod.gang.protocol.looks import Looks
 from launcher.pod.gang.protocol.member import Member
+from launcher.pod.gang.protocol.messages import Failure, Generation, LeaderMessage, Status
+from launcher.pod.gang.protocol.state import View
 from launcher.pod.gang.store import succession
 from launcher.pod.gang.store.succession import Predecessor, Stillness
 from launcher.pod.programs import policy
@@ -20,6 +23,8 @@ from tests.support.gang_world.world import World
 
 MOST = 60  # histories in which a broken rule has shown itself
 MOMENTS = (4.0, 1.2, 7.9, 1.35, 2.5, 1.5, 9.0)  # in training, while it begins, at its end
+# How a trainer is doomed (`faults.doom`): in one pass always or twice, its pod lost in one, in each pass once.
+IN_ONE_PASS, TWICE_IN_A_PASS, LOST_IN_A_PASS, AT_EACH_PASS = (tuple(range(how, 24, 4)) for how in range(4))
 Story = tuple[tuple[str, int, float], ...]
 
 
@@ -39,8 +44,28 @@ class Defect:
     details: tuple[int, ...] = tuple(range(24))
 
 
+def losses_count(last: Generation, cause: Failure, reached: int) -> tuple[str, int]:
+    again = cause.proof == last.failing and reached <= last.reached
+    return cause.proof, last.failed + 1 if again else 1
+
+
+def passes_do_not_count(last: Generation, cause: Failure, _: int) -> tuple[str, int]:
+    again = cause.proof == last.failing
+    return (cause.proof, last.failed + 1 if again else 1) if cause.proof else (last.failing, last.failed)
+
+
 def never_reset(before: Stillness, seen: Predecessor | None, now: float) -> Stillness:
     return Stillness(seen=seen, since=before.since or now)
+
+
+def ending_all(
+    seen: Looks,
+    word: LeaderMessage,
+    view: View,  # noqa: ARG001  # the shape of the rule
+    members: list[Status],  # noqa: ARG001
+) -> tuple[object, ...]:
+    ending = Failure(generation=word.number, code=1, reason=seen.alarms[0][1].reason)
+    return replace(seen, since=None, alarms=()), word, ending
 
 
 DEFECTS = [
@@ -158,12 +183,65 @@ DEFECTS = [
         shows="stuck",
     ),
     Defect(
+        what="what is only to be told ends the generation",
+        where=looks,
+        name="_concluded",
+        rule=ending_all,
+        story=(("alarm", 1, 0.0),),
+        shows="what was only to be told ends a generation",
+    ),
+    Defect(
         what="a stranger is believed",
         where=trust,
         name="stranger",
         rule=lambda status, mine: "",
         story=(("stranger", 1, 0.0),),
         shows="a stranger's word",
+    ),
+    Defect(
+        what="no restart is given back",
+        where=budget,
+        name="spent_by",
+        rule=lambda last, reached: last.spent,
+        story=(("doom", 0, 0.0),),
+        shows="restarts are spent",
+        details=AT_EACH_PASS,
+    ),
+    Defect(
+        what="a pass gives all restarts back",
+        where=budget,
+        name="spent_by",
+        rule=lambda last, reached: 0 if reached > last.reached else last.spent,
+        story=(("doom", 0, 0.0), ("fail", 1, 9.0)),
+        shows="restarts are spent",
+        details=TWICE_IN_A_PASS,
+    ),
+    Defect(
+        what="a loss is taken for a program's own failure",
+        where=budget,
+        name="_failures_alike",
+        rule=losses_count,
+        story=(("doom", 0, 0.0),),
+        shows="no such failures",
+        details=LOST_IN_A_PASS,
+    ),
+    Defect(
+        what="a program that fails alike after each pass is taken for one that comes nowhere",
+        where=budget,
+        name="_failures_alike",
+        rule=passes_do_not_count,
+        story=(("doom", 0, 0.0),),
+        shows="no such failures",
+        details=AT_EACH_PASS,
+    ),
+    Defect(
+        what="a program that fails alike for ever is started for ever",
+        where=leader,
+        name="hopeless",
+        rule=lambda cause, after: None,
+        story=(("doom", 0, 0.0),),
+        shows="a start that would not help",
+        details=IN_ONE_PASS,
     ),
 ]
 

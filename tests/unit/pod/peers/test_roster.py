@@ -56,6 +56,24 @@ def test_three_of_three_start() -> None:
     assert [peer.address for peer in complete(*THREE).trainers] == ["10.0.0.10", "10.0.0.11", "10.0.0.9"]
 
 
+NARROW = replace(GROUP, least=2, counted_by="LAUNCHER_MEMBERS")
+
+
+def test_a_gang_that_may_be_narrower_has_those_who_are_there() -> None:
+    assert len(complete(*THREE, group=NARROW).trainers) == 3
+    two = complete(*THREE[:2], group=NARROW)
+    assert len(two.trainers) == 2
+    assert two.digest != complete(*THREE, group=NARROW).digest
+    assert reason(THREE[0], group=NARROW) == (
+        "1 of 2 to 3 pods are running: 1 pods exist, 2 to 3 expected by LAUNCHER_MEMBERS"
+    )
+    assert reason(*THREE, seen(3), group=NARROW).startswith("4 pods are running, 2 to 3 expected: waiting for one")
+    alike = reason(seen(0, index=0), seen(1, index=0), me=seen(0, index=0), group=NARROW)
+    assert (
+        alike == "2 of 2 to 3 pods are running, two of them with one completion index: waiting for the old one to go"
+    )
+
+
 # What stands beside two healthy pods of three, and what is said of it.
 WAITS = {
     "fewer": ((), "2 of 3 pods are running: 2 pods exist, 3 expected by CONF_PADDLE_GRADIENT_NUM"),

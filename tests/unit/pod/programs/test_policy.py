@@ -225,20 +225,22 @@ def test_a_child_that_could_not_be_started_ends_the_others_with_its_own_reason()
     unstarted = over(trainer(pid=0), Code.CANNOT_START, 5, why="cannot start 'train'")
     cause = Cause(at=5, outcome=Outcome(code=71, reason="cannot start 'train'"), culprit="trainer 0", unstarted=True)
     step = decide([pserver(), unstarted], None, 5, GRACE)
-    assert step == replace(tell(11, until=15), cause=cause, failure=cause.outcome)
+    assert step == replace(tell(11, until=15), cause=cause, failure=cause)
     ended = [over(pserver(told=5.0), -15, 6), unstarted]
-    assert decide(ended, None, 6, GRACE) == Step(cause=cause, failure=cause.outcome, end=cause)
+    assert decide(ended, None, 6, GRACE) == Step(cause=cause, failure=cause, end=cause)
 
 
 def test_a_failure_is_told_once_it_is_due_in_full_and_with_its_last_lines() -> None:
-    failed = over(trainer(), -9, 5, why="trainer 0 was ended by SIGKILL: no memory", tail="pass 3\n")
+    failed = over(trainer(), -9, 5, why="trainer 0 was ended by SIGKILL: no memory", tail="pass 3\n", proof="cafe")
     outcome = Outcome(code=137, reason="trainer 0 was ended by SIGKILL: no memory", tail="pass 3\n")
-    assert decide([pserver(), failed], None, 5, GRACE).failure == outcome
+    cause = Cause(at=5, outcome=outcome, culprit="trainer 0", proof="cafe")
+    assert decide([pserver(), failed], None, 5, GRACE).failure == cause
     left = over(pserver(), 0, 5)
     assert decide([left, trainer()], None, 6, GRACE).failure is None
-    assert decide([left, trainer()], None, 5 + FAREWELL, GRACE).failure == Outcome(
-        code=Code.GANG, reason=f"pserver 0 ended with 0 before the trainers were done; {NOT_BOUND}"
-    )
+    late = decide([left, trainer()], None, 5 + FAREWELL, GRACE).failure
+    reason = f"pserver 0 ended with 0 before the trainers were done; {NOT_BOUND}"
+    assert late
+    assert late.outcome == Outcome(code=Code.GANG, reason=reason)
     assert decide([trainer(told=5.0)], stop(5), 6, GRACE).failure is None
 
 
@@ -278,7 +280,8 @@ def test_a_stop_that_comes_while_the_children_end_for_another_cause_holds_for_a_
     assert step.end
     assert step.end.outcome.code == code
     assert step.end.told == (instructions is IN_A_GANG)
-    assert step.failure == Outcome(code=7, reason="trainer 0 exited with 7")
+    assert step.failure
+    assert step.failure.outcome == Outcome(code=7, reason="trainer 0 exited with 7")
 
 
 LEASE_OVER = Instructions(cause=Cause(at=7, outcome=Outcome(code=Code.GANG, reason="silent"), grace=0.0))

@@ -6,7 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from launcher.pod.programs.stall_rule import Sample, StallState, begin, observe, stall_due, stall_words, stalled
+from launcher.pod.programs.watching.stall_rule import (
+    Sample,
+    StallState,
+    begin,
+    observe,
+    stall_due,
+    stall_words,
+    stalled,
+)
 
 START = Sample(output=100, cpu=8.0, progress="pass 1")
 TIMEOUT = 60.0

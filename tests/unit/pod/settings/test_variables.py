@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from launcher.contract import Code
 from launcher.pod.outcome import SettingsError
 from launcher.pod.settings.conflicts import for_devices
-from launcher.pod.settings.nouns import PeersFrom, Role, Runtime, Settings
+from launcher.pod.settings.nouns import PeersFrom, Resize, Role, Runtime, Settings, Width
 from launcher.pod.settings.variables import known, read_settings
 
 # The environment of the seed's own Job.
@@ -135,6 +135,8 @@ def test_all_problems_are_told_at_once() -> None:
         ("LAUNCHER_PEER_TIMEOUT", "nan", "a number of seconds"),
         ("LAUNCHER_MAX_RESTARTS", "-1", "from 0 to 1000"),
         ("LAUNCHER_STALL_TIMEOUT", "on", "a number of seconds"),
+        ("LAUNCHER_PROGRESS_TIMEOUT", "0", "a number of seconds"),
+        ("LAUNCHER_NAN", "no", "tell or fail"),
         ("LAUNCHER_STATUS_PORT", "65536", "from 1 to 65535"),
         ("LAUNCHER_RECORD", "record", "an absolute path"),
         ("LAUNCHER_JOB_UID", "a b", "without blanks"),
@@ -410,6 +412,8 @@ def test_optional_settings_are_taken() -> None:
         SEED
         | {
             "LAUNCHER_STALL_TIMEOUT": "60.5",
+            "LAUNCHER_PROGRESS_TIMEOUT": "300",
+            "LAUNCHER_NAN": "fail",
             "LAUNCHER_RECORD": "none",
             "LAUNCHER_RESUME": "never",
             "LAUNCHER_LOG_PREFIX": "on",
@@ -424,8 +428,26 @@ def test_optional_settings_are_taken() -> None:
     assert (settings.timing.stall, settings.record, settings.resume, settings.prefix) == (60.5, "none", False, True)
     assert (settings.workdir, settings.address, settings.index) == (PurePosixPath("/work"), "fd00::1", 2)
     assert (settings.threads, settings.importable) == (8, True)
-    assert not read_settings(SEED, CONFIG).importable
+    assert (settings.timing.progress, settings.nan_fails) == (300.0, True)
+    usual = read_settings(SEED, CONFIG)
+    assert (usual.timing.progress, usual.nan_fails, usual.importable) == (None, False, False)
     assert read_settings(SEED | {"LAUNCHER_RECORD": "/r", "LAUNCHER_LOG_PREFIX": "off"}, CONFIG).record == "/r"
+
+
+@pytest.mark.parametrize(
+    ("given", "node"),
+    [
+        ("node-b", "node-b"),
+        ("ip-10-0-0-7.eu-1.compute.internal", "ip-10-0-0-7.eu-1.compute.internal"),
+        ("", ""),
+        ("my node", ""),
+        ("Node_B", ""),
+        ("-b", ""),
+        ("b" * 254, ""),
+    ],
+)
+def test_what_is_no_name_of_a_node_is_another_s_variable(given: str, node: str) -> None:
+    assert read_settings(SEED | {"NODE_NAME": given}, CONFIG).node == node
 
 
 NAMES = sorted(known())
@@ -453,3 +475,47 @@ def test_any_value_reaches_the_trainer_unchanged(value: str, word: str) -> None:
     settings = read_settings(SEED, (*CONFIG, f"--x={value}", "--", "python"))
     assert settings.flags.words[-1] == f"--x={value}"
     assert read_settings(SEED, ("--", "python", word)).command == ("python", word)
+
+
+ELASTIC = SEED | {"LAUNCHER_RUNTIME": "torch", "LAUNCHER_MEMBERS": "2:5", "CONF_PADDLE_GRADIENT_NUM": ""}
+APART = SEED | {"LAUNCHER_ROLE": "trainer", "PSERVERS": "2", "CONF_PADDLE_GRADIENT_NUM": ""}
+PROGRAM = ("--", "python", "t.py")
+
+
+def test_a_gang_may_be_narrower() -> None:
+    settings = read_settings(ELASTIC | {"LAUNCHER_SETTLE": "3", "LAUNCHER_RESIZE": "now"}, PROGRAM)
+    assert settings.width == Width(least=2, most=5, settle=3, shrink_after=60, resize=Resize.NOW)
+    assert (settings.trainers, settings.counted_by, settings.width.elastic) == (5, "LAUNCHER_MEMBERS", True)
+    assert read_settings(ELASTIC | {"CONF_PADDLE_GRADIENT_NUM": "5"}, PROGRAM).trainers == 5
+    fixed = read_settings(ELASTIC | {"LAUNCHER_MEMBERS": "4"}, PROGRAM)
+    assert (fixed.trainers, fixed.width.elastic) == (4, False)
+    assert not read_settings(SEED, CONFIG).width.elastic
+    apart = read_settings(APART | {"LAUNCHER_MEMBERS": "1:3"}, PROGRAM)
+    assert (apart.pservers, apart.trainers, apart.members) == (2, 3, 5)
+    assert apart.counted_by == "PSERVERS and LAUNCHER_MEMBERS"
+
+
+@pytest.mark.parametrize("given", ["5:2", "0:3", "2:", ":3", "2-5", "two", "1:100001", "\u0662:5"])
+def test_a_width_is_two_numbers_the_smaller_one_first(given: str) -> None:
+    told = problems(ELASTIC | {"LAUNCHER_MEMBERS": given}, *PROGRAM)
+    assert f"LAUNCHER_MEMBERS={given!r}: expected MIN:MAX, such as 2:5" in told[0]
+
+
+@pytest.mark.parametrize(
+    ("environ", "told"),
+    [
+        ({"CONF_PADDLE_GRADIENT_NUM": "3"}, "expected 5, the most of LAUNCHER_MEMBERS, or nothing"),
+        (
+            {"LAUNCHER_PEERS": "dns:job"},
+            "LAUNCHER_MEMBERS=2:5 with LAUNCHER_PEERS=dns, which does not tell which pods",
+        ),
+        ({"LAUNCHER_RECORD": "none"}, "LAUNCHER_MEMBERS=2:5 and no record (JOB_PATH or LAUNCHER_RECORD)"),
+        ({"LAUNCHER_RUNTIME": "fleet"}, "LAUNCHER_MEMBERS=2:5 with LAUNCHER_RUNTIME=fleet and a pserver in each pod"),
+        (
+            {"LAUNCHER_SHRINK_AFTER": "900"},
+            "LAUNCHER_SHRINK_AFTER=900: expected less than LAUNCHER_REJOIN_TIMEOUT=900",
+        ),
+    ],
+)
+def test_what_a_changing_width_cannot_be_beside_is_refused(environ: dict[str, str], told: str) -> None:
+    assert told in problem(ELASTIC | environ, *PROGRAM)

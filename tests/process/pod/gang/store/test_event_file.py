@@ -298,3 +298,40 @@ def test_numbers_that_json_does_not_know_keep_their_names() -> None:
 def test_the_time_is_told_in_utc() -> None:
     there = NOON.astimezone(timezone(timedelta(hours=9)))
     assert json.loads(event_line(there, "e", {}))["at"] == "2026-11-18T12:00:00.123Z"
+
+
+FIRST_LINES = [
+    (b"", 0.0),
+    (b'{"at": "2026-11-18T11:00:00.123Z", "event": "run_started"}\n', 3600.0),
+    (b'{"at": "2026-11-18T11:00:00.123", "event": "run_started"}\n', 3600.0),
+    (b'{"at": "2026-11-18T13:00:00.123Z", "event": "run_started"}\n', 0.0),  # a leader's clock that was ahead
+    (b'{"at": "2026-99-18T11:00:00.123Z", "event": "run_started"}\n', 0.0),
+    (b'{"at": "2026-', 0.0),
+    (b"\xff\x00 nothing of ours\n", 0.0),
+    (b'{"at": 7}\n', 0.0),
+]
+
+
+@pytest.mark.parametrize(("before", "age"), FIRST_LINES)
+def test_a_file_is_as_old_as_its_first_line_says_also_for_a_new_leader(
+    tmp_path: Path, told: Told, before: bytes, age: float
+) -> None:
+    file_in(tmp_path).parent.mkdir(parents=True)
+    file_in(tmp_path).write_bytes(before)
+    events = begin(tmp_path, told)
+    assert events.age == 0.0
+    events.put("e", number=1)
+    assert end(events)
+    assert events.age == pytest.approx(age, abs=0.001)
+
+
+def test_a_file_grows_older_by_the_clock_and_no_younger_where_that_goes_back(tmp_path: Path, told: Told) -> None:
+    now = [NOON]
+    events = EventFile(output_in(tmp_path), told, clock=lambda: now[0])
+    events.put("e", number=1)
+    written(tmp_path, 1)
+    now[0] += timedelta(hours=2)
+    wait_until(lambda: events.age == 7200.0)
+    now[0] = NOON - timedelta(hours=1)
+    assert events.age == 0.0
+    assert end(events)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launcher.pod.gang.store.passes import PASSES_KEPT, TRIED, Baseline, complete, refuse_others
+from launcher.pod.gang.store.passes import PASSES_KEPT, TRIED, Baseline, complete, newest_above, refuse_others
 from launcher.pod.gang.store.record import RecordError
 from launcher.pod.outcome import SettingsError
 from launcher.pod.settings.nouns import Runtime
@@ -51,6 +51,13 @@ def test_the_newest_ten_are_enough_and_what_is_torn_does_not_count_among_them(tm
         save(tmp_path, number, done="{" if number % 3 == 0 else "")
     whole = [number for number in range(2 * PASSES_KEPT) if number % 3]
     assert complete(output_in(tmp_path)) == tuple(whole[-PASSES_KEPT:])
+
+
+@pytest.mark.parametrize(("known", "newest"), [(-1, 3), (2, 3), (3, None), (9, None)])
+def test_the_newest_complete_pass_above_a_known_one(tmp_path: Path, known: int, newest: int | None) -> None:
+    for number, done in ((0, ""), (3, ""), (4, "{"), (5, None)):
+        save(tmp_path, number, done=done)
+    assert newest_above(output_in(tmp_path), known) == newest
 
 
 def test_a_done_that_names_the_files_holds_when_they_are_there_in_their_sizes(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import threading
@@ -16,8 +17,9 @@ from launcher.pod.gang.protocol.state import Recorded
 from launcher.pod.gang.store.recorder import Recorder
 from launcher.pod.outcome import Outcome
 from tests.support.hanging import hanging_volume
-from tests.support.keeping import Told, generation, home_in, output_in, record_in
+from tests.support.keeping import JOB, Told, generation, home_in, output_in, record_in
 from tests.support.mounts import mounted
+from tests.support.volume import lay_out
 from tests.support.waiting import wait_until
 
 SUCCESS, FAILURE = Outcome(code=0, reason="every trainer is done"), Outcome(code=7, reason="trainer 1 ended with 7")
@@ -367,3 +369,66 @@ def test_of_a_volume_that_does_not_answer_no_pass_is_known(tmp_path: Path, told:
     assert "goes on after the last complete pass; move " in records.facts.unsealed
     gate.open.set()
     until(lambda: records.facts.sealed == SUCCESS)
+
+
+def save(top: Path, number: int) -> None:
+    lay_out(top / JOB / "output" / f"pass-{number:05}", {"model": "x", "done": ""})
+
+
+def test_the_newest_pass_is_looked_for_once_a_leader_is_in_doubt_and_by_a_look_that_begins_then(
+    tmp_path: Path, told: Told, nudges: Nudges
+) -> None:
+    now = iter(range(1, 1000))
+    records = Recorder(
+        record_in(tmp_path), nudges, told, output=output_in(tmp_path), resumes=True, clock=lambda: next(now)
+    )
+    save(tmp_path, 3)
+    settled(records, nudges)
+    assert (records.facts.newest, records.facts.read) == (None, 0.0)
+    records.look_at_passes(doubt := float(next(now)))
+    until(lambda: records.facts.read >= doubt)
+    assert records.facts.newest == 3
+    seen = records.facts.read
+    save(tmp_path, 4)
+    records.look_at_passes(doubt)
+    settled(records, nudges)
+    assert (records.facts.newest, records.facts.read) == (3, seen)  # that doubt is over
+    records.look_at_passes(doubt := float(next(now)))
+    until(lambda: records.facts.read >= doubt)
+    assert records.facts.newest == 4
+
+
+def test_passes_that_the_last_generation_knew_of_are_not_looked_into(
+    tmp_path: Path, told: Told, nudges: Nudges
+) -> None:
+    record_in(tmp_path).make(generation(1, reached=5))
+    records = Recorder(record_in(tmp_path), nudges, told, output=output_in(tmp_path), resumes=True)
+    save(tmp_path, 4)
+    settled(records, nudges)
+    records.look_at_passes(doubt := time.monotonic())
+    until(lambda: records.facts.read >= doubt)
+    assert records.facts.newest is None
+
+
+@pytest.mark.parametrize("resumes", [False, True])
+def test_no_doubt_is_left_where_no_start_goes_on_from_a_pass(
+    tmp_path: Path, told: Told, nudges: Nudges, resumes: bool
+) -> None:
+    record = None if resumes else record_in(tmp_path)
+    assert Recorder(record, nudges, told, output=output_in(tmp_path), resumes=resumes).facts.read == math.inf
+
+
+def test_passes_that_cannot_be_looked_at_are_a_trouble_that_may_pass(
+    tmp_path: Path, told: Told, nudges: Nudges
+) -> None:
+    (tmp_path / JOB / "output").mkdir(parents=True)
+    records = Recorder(
+        record_in(tmp_path / "elsewhere"), nudges, told, output=output_in(tmp_path / "gone"), resumes=True
+    )
+    records.look_at_passes(doubt := time.monotonic())
+    until(lambda: f"{tmp_path}/gone" in records.facts.trouble)
+    assert records.facts.read < doubt
+    (tmp_path / "gone").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    records.look()
+    until(lambda: records.facts.read >= doubt)

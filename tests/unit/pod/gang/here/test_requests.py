@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from launcher import here
 from launcher.pod.gang.here import requests
-from launcher.pod.gang.here.requests import Ask, Barrier, Get, Report, Share, understood
+from launcher.pod.gang.here.requests import Ask, Barrier, Get, Report, Share, Stepping, understood
 from launcher.pod.gang.protocol import barriers
 
 
@@ -34,6 +34,39 @@ def line(**said: object) -> bytes:
 )
 def test_a_question_is_understood(said: dict[str, object], ask: Ask) -> None:
     assert understood(line(**said)) == (b"t", ask)
+
+
+PACE = {"process": 7, "steps": 3, "busy": 0.25, "phase": "data", "lasts": False}
+
+
+def test_a_report_may_tell_of_steps() -> None:
+    stepping = Stepping(process=7, steps=3, busy=0.25, phase="data")
+    assert understood(line(ask="progress", facts={}, pace=PACE)) == (b"t", Report(facts={}, stepping=stepping))
+    between = {**PACE, "busy": 0, "phase": "", "lasts": True}
+    stepping = Stepping(process=7, steps=3, busy=0, lasts=True)
+    assert understood(line(ask="progress", facts={}, pace=between)) == (b"t", Report(facts={}, stepping=stepping))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"steps": -1},
+        {"steps": 2**53},
+        {"steps": 0.5},
+        {"busy": -0.1},
+        {"busy": float("nan")},
+        {"busy": float("inf")},
+        {"busy": "1"},
+        {"phase": "a\nb"},
+        {"phase": "x" * 129},
+        {"phase": None},
+        {"lasts": 1},
+        {"process": "7"},
+    ],
+)
+def test_of_steps_what_no_program_of_ours_tells_is_left_out(wrong: dict[str, object]) -> None:
+    asked = line(ask="progress", facts={"step": 1}, pace=PACE | wrong)
+    assert understood(asked) == (b"t", Report(facts={"step": 1}))
 
 
 def test_of_progress_what_cannot_be_published_is_left_out() -> None:

@@ -9,7 +9,7 @@ import pytest
 from launcher.pod.gang.here.requests import MOST_FACTS, Answer, Ask, Barrier, Get, Report, Share
 from launcher.pod.gang.here.session import NAMES_KEPT, STANDING, HereSession
 from launcher.pod.gang.protocol.barriers import SHARED_BY_ALL, SHARED_BY_ONE
-from launcher.pod.gang.protocol.messages import Generation, LeaderMessage, Marks, Wait
+from launcher.pod.gang.protocol.messages import AlarmTold, Generation, LeaderMessage, Marks, Trouble, Wait
 
 WORD = LeaderMessage(generation=Generation(number=3, members=(), digest=""))
 OK: dict[str, Answer] = {"me": {"ok": None}}
@@ -51,6 +51,25 @@ def test_a_name_is_good_for_one_use_and_for_one_caller() -> None:
     assert misuse(mine, Barrier(name="b")) == (
         "barrier 'b' was passed already in this generation: give each its own name, as f'pass-{n}'"
     )
+
+
+def test_who_waited_in_vain_hears_so_once_the_leader_tells_what_it_found_of_it() -> None:
+    mine, late = session(), "barrier 'b': not every trainer came within 2 s"
+    mine.ask("me", Barrier(name="b", timeout=2))
+    assert mine.outlasts("me")
+    assert mine.hear(WORD) == {}
+    found = (AlarmTold(kind=Trouble.TIMED_OUT, rank=0, node="", reason="trainer 0 does not come"),)
+    assert mine.hear(replace(WORD, found=found)) == {"me": {"timeout": late}}
+    mine.ask("me", Barrier(name="b", timeout=2))
+    assert not mine.outlasts("me"), "a look was taken for it"
+    assert mine.hear(replace(WORD, found=found, passed=("b",))) == OK
+
+
+def test_a_number_that_is_none_is_a_trouble_once_for_each_name() -> None:
+    mine = session()
+    for step in (1, 2):
+        mine.ask("me", Report(facts={"pass": 3, "step": step, "loss": "nan", "best": "inf", "note": "nano"}))
+    assert mine.troubles == {(Trouble.NOT_A_NUMBER, "loss"): "reports loss=nan at pass 3, step 1"}
 
 
 def test_an_arrival_that_timed_out_stands_and_may_be_waited_for_again() -> None:

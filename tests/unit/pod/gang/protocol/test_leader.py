@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -10,7 +11,7 @@ from launcher.contract import Code
 from launcher.pod.gang.protocol.leader import due_again, lead
 from launcher.pod.gang.protocol.leader_state import FIRST_QUESTION, SEALING, Lead
 from launcher.pod.gang.protocol.messages import Failure, LeaderMessage, Marks, Stage, Trainer, Wait
-from launcher.pod.gang.protocol.state import Recorded, View
+from launcher.pod.gang.protocol.state import NodeFailure, Recorded, View
 from launcher.pod.outcome import Outcome
 from tests.support.gang_world.views import (
     BORN_AGAIN,
@@ -44,9 +45,12 @@ CHECKED = tuple(replace(each, checked=1) for each in SERVED)
 STOPPED = replace(READY[1], stopping=True, stopped=1)
 WAITS = replace(READY[1], marks=Marks(at=("b",)), waits=(Wait(name="b"),))
 RAN = Lead(word=ENDED)
-SPENT = Lead(word=replace(ENDED, generation=gang(restarts=3)))
+SPENT = Lead(word=replace(ENDED, generation=gang(restarts=3, reached=2)))
 SPARE = said(Stage.TRAINING, word=replace(TRAINING, generation=gang(restarts=3)))
 TOLD = Failure(generation=1, code=Code.GANG, reason="node 1 was told to stop", told=True)
+AGAIN = replace(ENDED, cause=Failure(generation=1, code=7, reason="a child ended with 7", proof="cafe"))
+ALIKE = Lead(word=replace(AGAIN, generation=gang(reached=2, failing="cafe", failed=2)))
+ALIKE_LATER = Lead(word=replace(AGAIN, generation=gang(reached=1, failing="cafe", failed=2)))
 STOPPED_SPENT = Lead(word=replace(ENDED, generation=gang(restarts=3), cause=TOLD))
 ASKED = Lead(asked=gang(), tried=1)
 STALE = Lead(asked=gang(digest="old"), tried=1)
@@ -88,7 +92,7 @@ LEADS = [
     (
         "no restart is left, and all are new: it was none",
         Lead(),
-        view(record=Recorded(highest=1, latest=gang(restarts=3))),
+        view(record=Recorded(highest=1, latest=gang(restarts=3, reached=2))),
         Stage.GATHERING,
         "failed",
     ),
@@ -128,6 +132,22 @@ LEADS = [
     ("it was asked for, and a leader does not know it any more", ASKED, HELD, Stage.GATHERING, ""),
     ("the gang has others", said(Stage.TRAINING), replace(view(*READY), mine=OTHERS), Stage.GATHERING, ""),
     ("no restart is left", SPENT, view(), Stage.GATHERING, "failed"),
+    (
+        "none is left, and a pass was completed since",
+        Lead(word=replace(ENDED, generation=gang(restarts=3, reached=1))),
+        view(),
+        Stage.GATHERING,
+        "asked",
+    ),
+    (
+        "that pass is not seen by all yet",
+        Lead(word=replace(ENDED, generation=gang(restarts=3, reached=2))),
+        view(record=Recorded(newest=2)),
+        Stage.GATHERING,
+        "asked",
+    ),
+    ("failed alike for the third time", ALIKE, view(), Stage.GATHERING, "failed"),
+    ("and a pass was completed since", ALIKE_LATER, view(), Stage.GATHERING, "asked"),
     ("the verdict waits for the record", said(Stage.TRAINING, sealing=OVER), view(), Stage.TRAINING, "failed"),
     (
         "the record has it",
@@ -224,11 +244,11 @@ def test_a_leader_looks_again_when_it_waits_no_longer_for_who_has_not_asked() ->
 
 @pytest.mark.parametrize("known", [1, 2], ids=["given up before anybody was ready", "begun"])
 def test_a_generation_that_was_made_and_not_begun_spends_no_restart(known: int) -> None:
-    made = gang(2, restarts=3, cause="node 0 was told to stop")
+    made = gang(2, restarts=3, reached=2, cause="node 0 was told to stop")
     seen = view(status(1, known=known), record=Recorded(highest=2, made=2, latest=made))
     after = lead(Lead(tried=2), seen, RULES)
     assert (after.sealing is None) == (known == 1)
-    assert after.asked == (gang(3, resume=1, restarts=3, cause=made.cause) if known == 1 else None)
+    assert after.asked == (replace(made, number=3, resume=1) if known == 1 else None)
 
 
 def test_a_run_begins_once_all_have_staged() -> None:
@@ -342,3 +362,149 @@ def test_a_success_that_is_not_recorded_says_what_follows(code: int, unsealed: s
     before = said(Stage.TRAINING, sealing=Outcome(code=code, reason="every trainer is done"), since=NOW - SEALING)
     verdict = lead(before, view(record=Recorded(unsealed=unsealed)), RULES).word.verdict
     assert verdict == Outcome(code=code, reason=reason)
+
+
+def spent(stage: Stage = Stage.TRAINING, **facts: object) -> Lead:
+    return said(stage, word=LeaderMessage(stage=stage, generation=gang(restarts=3, reached=2)), **facts)
+
+
+def test_the_last_restart_is_spent_once_the_passes_were_looked_at_after_the_failure() -> None:
+    """What was seen before says nothing of a pass that was completed meanwhile."""
+    seen = replace(failing(7), record=Recorded(read=NOW - 1, newest=1))
+    before = lead(spent(), seen, RULES)
+    assert (before.doubt, before.sealing) == (NOW, None)
+    assert before.word.cause
+    assert before.word.cause.reason == "it failed"
+    assert due_again(before, seen, RULES) == NOW + SEALING
+    assert lead(before, seen, RULES).sealing is None
+    assert lead(before, view(record=Recorded(read=NOW, newest=1)), RULES).sealing == Outcome(
+        code=7, reason="it failed; no restart of 3 is left"
+    )
+    gained = lead(before, view(record=Recorded(read=NOW, newest=2)), RULES)
+    assert gained.asked
+    assert (gained.asked.restarts, gained.asked.spent, gained.asked.reached) == (4, 3, 3)
+
+
+def test_a_volume_that_hangs_holds_the_last_restart_no_longer_than_a_verdict() -> None:
+    seen = replace(failing(7), record=Recorded(read=0.0))
+    before = lead(spent(), seen, RULES)
+    assert lead(before, replace(seen, now=NOW + SEALING - 0.1), RULES).sealing is None
+    assert lead(before, replace(seen, now=NOW + SEALING), RULES).sealing
+
+
+def test_a_lost_member_is_not_waited_for_where_no_restart_is_left() -> None:
+    gone = of(view(*READY), 2, refused=True)
+    before = lead(spent(), replace(gone, record=Recorded(read=0.0)), RULES)
+    assert before.doubt == NOW
+    assert lead(before, replace(gone, record=Recorded(read=NOW + 1)), RULES).sealing
+
+
+@pytest.mark.parametrize(("restarts", "read"), [(3, math.inf), (0, 0.0)], ids=["nothing to look at", "none at all"])
+def test_the_verdict_comes_at_once_where_nothing_can_be_given_back(restarts: int, read: float) -> None:
+    seen = replace(failing(7), record=Recorded(read=read))
+    assert lead(spent(), seen, replace(RULES, restarts=restarts)).sealing
+
+
+def test_a_leader_in_doubt_leaves_it_to_another_one_that_went_on() -> None:
+    before = spent(Stage.GATHERING, doubt=NOW - 60)
+    after = lead(
+        before, view(record=Recorded(read=0.0, highest=2, latest=gang(2, reached=3, restarts=4, regained=2))), RULES
+    )
+    assert (after.doubt, after.sealing) == (None, None)
+    assert after.asked
+
+
+def test_what_members_know_of_restarts_given_back_is_known_without_a_record() -> None:
+    asked = lead(Lead(), view(status(2, known=4, restarts=9, regained=7)), RULES).asked
+    assert asked
+    assert (asked.restarts, asked.spent, asked.reached) == (10, 3, 2)
+    assert lead(Lead(), view(status(2, known=4, restarts=9, regained=6)), RULES).sealing
+
+
+def on_nodes(*nodes: str, failed: int = 2) -> View:
+    """Return a gang of three on these nodes, one of which has a program that failed."""
+    failure = Failure(generation=1, code=7, reason="it failed", address=f"10.0.0.{failed}")
+    each = [replace(READY[number], node=node) for number, node in enumerate(nodes)]
+    each[failed - 1] = replace(each[failed - 1], rank=failed - 1, failure=failure)
+    return view(*each)
+
+
+def on(node: str, generation: int = 9, run: str = "earlier") -> NodeFailure:
+    return NodeFailure(
+        run=run, generation=generation, node=node, role="node", rank=0, code=1, lost=False, reason="it failed"
+    )
+
+
+def test_what_ended_a_generation_is_noted_with_its_node() -> None:
+    after = lead(said(Stage.TRAINING), on_nodes("a", "b", "a"), RULES)
+    assert after.word.cause
+    assert after.word.cause.node == "b"
+    assert after.ended == NodeFailure(
+        run="", generation=1, node="b", role="node", rank=1, code=7, lost=False, reason="it failed"
+    )
+    lost = lead(said(Stage.TRAINING), of(view(*READY[:2], replace(READY[2], node="c")), 3, refused=True), RULES)
+    assert lost.ended
+    assert (lost.ended.node, lost.ended.lost, lost.ended.code) == ("c", True, Code.GANG)
+
+
+def test_a_stop_is_nobody_s_failure_and_nor_is_what_has_no_place() -> None:
+    assert lead(said(Stage.TRAINING), view(READY[0], STOPPED, READY[2]), RULES).ended is None
+    assert lead(said(Stage.TRAINING), view(SERVED[0], WAITS, READY[2]), RULES).ended is None
+    assert lead(Lead(), view(), RULES).ended is None
+
+
+def test_the_loss_of_a_leader_is_noted_by_the_next_one() -> None:
+    last = gang(4, who(7), who(2), who(3))
+    seen = view(status(2, known=4), record=Recorded(highest=4, latest=last))
+    seen = replace(seen, heard={**seen.heard, "10.0.0.7": heard(status(7, node="c"), refused=True)})
+    ended = lead(Lead(), seen, RULES).ended
+    assert ended
+    assert (ended.generation, ended.node, ended.lost) == (4, "c", True)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "earlier", "said_of_it"),
+    [
+        (("a", "b", "a"), ("b", "b", "a", "b"), "; b: 4 of the last 5 failures (submit -avoid b)"),
+        (("a", "b", "a"), ("b", "a", "b", "a"), "; b: 3 of the last 5 failures (submit -avoid b)"),
+        (("a", "b", "a"), ("b", "b"), "; b: 3 of the last 3 failures (submit -avoid b)"),
+        (("a", "b", "a"), ("b", "a", "c"), ""),
+        (("a", "b", "a"), ("a", "a", "a", "c"), "; a: 3 of the last 5 failures (submit -avoid a)"),
+        (("b", "b", "b"), ("b", "b", "b", "b"), ""),
+        (("b", "b", "b"), ("b", "b", "b", "a"), "; b: 4 of the last 5 failures (submit -avoid b)"),
+        (("", "", ""), ("", "", ""), ""),
+    ],
+    ids=[
+        "most",
+        "just most",
+        "few, and all",
+        "no node has most",
+        "another node",
+        "all is on one",
+        "all by now",
+        "unknown",
+    ],
+)
+def test_a_verdict_says_which_node_has_most_of_the_last_failures(
+    nodes: tuple[str, ...], earlier: tuple[str, ...], said_of_it: str
+) -> None:
+    seen = replace(on_nodes(*nodes), record=Recorded(failures=tuple(map(on, earlier))))
+    sealing = lead(said(Stage.TRAINING), seen, replace(RULES, restarts=0)).sealing
+    assert sealing
+    assert sealing.reason == f"it failed{said_of_it}"
+
+
+def test_a_failure_that_is_in_the_record_already_counts_once() -> None:
+    """The record may have it before the verdict is sought, or another leader has noted it."""
+    known = (on("b"), on("a"), on("b", generation=1, run=""))
+    seen = replace(on_nodes("a", "b", "a"), record=Recorded(failures=known))
+    sealing = lead(said(Stage.TRAINING), seen, replace(RULES, restarts=0)).sealing
+    assert sealing
+    assert sealing.reason == "it failed"
+
+
+def test_before_the_first_generation_no_node_is_blamed() -> None:
+    seen = replace(failing(7, generation=0), record=Recorded(failures=(on("b"),) * 5))
+    sealing = lead(Lead(), seen, RULES).sealing
+    assert sealing
+    assert sealing.reason == "it failed"

@@ -100,6 +100,15 @@ def test_the_leader_s_own_children_run_on_the_answers_of_every_member() -> None:
     assert lease.children_until(own, TRAINING, seen, LIMITS) == NOW + 3
 
 
+@pytest.mark.parametrize(("wrote", "until"), [(NOW - 1, NOW + 9), (NOW - 14, NOW + 3.5), (NOW - 17.5, NOW)])
+def test_a_leader_s_own_children_end_once_a_member_asks_no_more_whatever_their_grace(
+    wrote: float, until: float
+) -> None:
+    """It hears that member, which does not hear it, and goes on with others while a stop may have a long grace."""
+    seen = of(view(*READY), 3, sent=NOW, wrote=wrote)
+    assert lease.children_until(seen.of(seen.order[0]), TRAINING, seen, LIMITS) == until
+
+
 def test_a_leader_without_a_generation_has_its_own_answer_alone() -> None:
     seen = of(view(*READY), 3, sent=NOW - 7)
     assert lease.children_until(seen.of(seen.order[0]), None, seen, LIMITS) == NOW + LIMITS.lease

@@ -84,6 +84,12 @@ DESERTED = [
         "has not polled the leader",
     ),
     ("it takes part in a later generation", view(status(2, ready=2, known=2)), TRAINING, "follows another leader"),
+    (
+        "it is ready for another leader's generation of this number",
+        view(replace(READY[1], digest="another order")),
+        READYING,
+        "follows another leader",
+    ),
     ("it left this generation", view(status(2, known=1)), TRAINING, "left the generation"),
     ("it is not ready yet", view(), READYING, ""),
     ("it was ready, and left before the start", view(status(2, known=1)), READYING, "left the generation"),
@@ -195,7 +201,7 @@ ACCOUNTED = [
 
 @pytest.mark.parametrize(("known", "so"), [row[1:] for row in ACCOUNTED], ids=[row[0] for row in ACCOUNTED])
 def test_a_member_accounts_for_its_children(known: Heard, so: bool) -> None:
-    assert lease.accounted(who(2), known) == so
+    assert lease.accounted(who(2), known, 1) == so
 
 
 SILENT = of(view(READY[2]), 3, sent=NOW - 12, wrote=NOW - 12)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from launcher.pod.gang.protocol.member import Member
-from launcher.pod.gang.protocol.messages import Marks, Status, Trainer, Wait
+from launcher.pod.gang.protocol.messages import Marks, Pace, Status, Trainer, Wait
 from launcher.pod.gang.protocol.state import TrainerState
 from launcher.pod.gang.status.peer_states import news, with_progress
 from tests.support.gang_world.views import RULES, status
@@ -57,8 +57,8 @@ def test_a_step_of_any_trainer_is_no_news_and_a_pass_is(count: int) -> None:
     its = member(count)
     its.mark([STEP] * count, 0, 0)
     before = its.status
-    its.mark([*[STEP] * (count - 1), replace(STEP, progress={"step": 8})], 0, 0)
+    its.mark([*[STEP] * (count - 1), replace(STEP, progress={"step": 8}, pace=Pace(steps=1))], 0, 0)
     assert (its.status != before, news(its.status)) == (True, news(before))
-    assert with_progress(its.status, [STEP.progress] * count) == before
+    assert with_progress(its.status, [(STEP.progress, None)] * count) == before
     its.mark([*[STEP] * (count - 1), PASS], 0, 0)
     assert news(its.status) != news(before)

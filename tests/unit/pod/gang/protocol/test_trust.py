@@ -45,7 +45,7 @@ def test_of_a_stranger_nothing_is_believed_but_that_it_is_there() -> None:
     assert found["10.0.0.2"].stranger
     assert found["10.0.0.3"] == Heard(refused=True)
     member = Who(role=Role.NODE, address="10.0.0.2", uid="", boot="2.1")
-    assert not accounted(member, found["10.0.0.2"]), "a stranger says nothing of who was there before"
+    assert not accounted(member, found["10.0.0.2"], 1), "a stranger says nothing of who was there before"
 
 
 SEALED = LeaderMessage(stage=Stage.OVER, verdict=OVER)

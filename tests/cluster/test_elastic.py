@@ -1,0 +1,102 @@
+"""A Job whose width is patched while it trains: the others go on, and who comes takes part after the next pass."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml  # type: ignore[import-untyped]  # comes with the kubernetes package, its stubs do not
+
+from tests.cluster.files import HOME, put_package, user_of
+from tests.cluster.kubectl import Kubectl
+from tests.cluster.training import await_state, manifest
+from tests.cluster.volumes import Volume
+from tests.support.desks import User
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.usefixtures("images")
+
+NAME = "as-wide-as-can-be"
+# It trains until somebody says that it is enough; each pass tells how many train.
+TRAINS = f"""\
+import os, time
+from launcher import here
+
+number = here.resume()[0]
+while not os.path.exists("{HOME}/enough"):
+    here.barrier("pass %d" % number)
+    time.sleep(0.3)
+    with here.saving(number) as directory:
+        if directory:
+            open(directory + "/model", "w").write("model")
+            print("pass", number, "by", here.trainers(), flush=True)
+            with open("{HOME}/told", "a") as told:
+                told.write("%d %d\\n" % (number, here.trainers()))
+    number += 1
+    here.share("enough %d" % number, str(os.path.exists("{HOME}/enough")))
+    if here.get("enough %d" % number, rank=0) == "True":
+        break
+"""
+
+
+@pytest.fixture
+def me(namespace: Kubectl, claimed: Volume, tmp_path: Path) -> User:
+    """A user with the shipped Role, and a program on the volume."""
+    put_package(claimed, "package", {"train.py": TRAINS})
+    return user_of(namespace, tmp_path)
+
+
+def elastic(me: User) -> list[dict[str, Any]]:
+    """Return what a job's submit would send, with the API server as what tells of its pods."""
+    submit = me(
+        "submit", "-dry-run", "-jobname", NAME, "-runtime", "env", "-parallelism", "3", "-cpu", "100m",
+        "-memory", "256Mi", "-env", "LAUNCHER_MEMBERS=1:3", "-env", "LAUNCHER_SETTLE=2", "-restarts", "0",
+        "-entry", "/opt/launcher/bin/python train.py", f"{HOME}/package",
+    )  # fmt: skip
+    assert submit.code == 0, submit.err
+    objects: list[dict[str, Any]] = list(yaml.safe_load_all(submit.out))
+    (job,) = [each for each in objects if each["kind"] == "Job"]
+    pod = job["spec"]["template"]["spec"]
+    pod["automountServiceAccountToken"] = True
+    (container,) = pod["containers"]
+    for variable in container["env"]:
+        if variable["name"] == "LAUNCHER_PEERS":
+            variable["value"] = "kubernetes"
+    return objects
+
+
+def told(claimed: Volume) -> list[tuple[int, int]]:
+    """Return each pass, and by how many it was made."""
+    try:
+        lines = (claimed.path / "told").read_text().splitlines()
+    except FileNotFoundError:
+        return []
+    return [(int(number), int(count)) for number, count in map(str.split, lines)]
+
+
+def await_width(claimed: Volume, wide: int) -> None:
+    """Wait until a pass was made by so many."""
+    wait_until(lambda: told(claimed)[-1:] and told(claimed)[-1][1] == wide, timeout=90, every=0.2)
+
+
+def test_a_job_goes_from_three_to_one_to_two_and_spends_no_restart(
+    namespace: Kubectl, me: User, claimed: Volume
+) -> None:
+    def patch(wide: int) -> None:
+        width = {"spec": {"parallelism": wide, "completions": wide}}
+        namespace("patch", "job", NAME, "--type=merge", "-p", json.dumps(width))
+
+    namespace.apply(manifest("rbac", namespace=namespace.namespace), *elastic(me))
+    await_width(claimed, 3)
+    patch(1)
+    await_width(claimed, 1)
+    patch(2)
+    await_width(claimed, 2)
+    (claimed.path / "enough").touch()
+    await_state(namespace, "Complete", name=NAME)
+    numbers = [number for number, _ in told(claimed)]
+    again = [number for number, after in itertools.pairwise(numbers) if after <= number]
+    assert len(again) <= 2, f"more than the pass that was going on was made again: {told(claimed)}"

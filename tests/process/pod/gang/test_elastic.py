@@ -1,0 +1,90 @@
+"""A gang whose width changes: it begins with those who are there, takes in who comes, goes on without who leaves."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.support.gangs import Gang, gang
+from tests.support.script import Fault
+
+pytestmark = pytest.mark.timeout(120)
+ENV = {"LAUNCHER_MEMBERS": "1:3", "LAUNCHER_SETTLE": "1", "LAUNCHER_SHRINK_AFTER": "2"}
+AT_ONCE = ENV | {"LAUNCHER_RESIZE": "now"}
+READY = "1 pod is ready to take part after the next pass"
+
+
+def ranks(g: Gang) -> dict[int, list[int]]:
+    """Return the ranks of the trainers that started in each generation."""
+    found: dict[int, list[int]] = {}
+    for start in g.trace("start", role="trainer"):
+        found.setdefault(start["generation"], []).append(start["rank"])
+    return {number: sorted(ranks) for number, ranks in found.items()}
+
+
+def made(g: Gang) -> list[tuple[int, int | None, int]]:
+    """Return of each generation how many members it has, after which pass it goes on, and what it has cost."""
+    return [(len(each["members"]), each["resume"], each["restarts"]) for each in g.events("generation_made")]
+
+
+def leave(g: Gang, place: int) -> None:
+    """Delete a pod, which nothing replaces."""
+    leaver = g.places.pop(place)
+    leaver.life.send(signal.SIGTERM)
+    unlist(g, leaver.name)
+
+
+def unlist(g: Gang, name: str) -> None:
+    assert g.api
+    g.api.remove(name)
+
+
+def test_two_of_three_begin_a_third_takes_part_after_the_next_pass_and_leaves_again(tmp_path: Path) -> None:
+    held = [Fault("pass 2", "wait first"), Fault("pass 6", "wait second", times=0)]
+    with gang(4, tmp_path, pservers=1, api=True, process_one=True, start=False, passes=8, env=ENV, faults=held) as g:
+        g.start(0, 1, 2)
+        g.await_trace("fault", place="pass 2")
+        g.start(3)
+        g.wait(lambda: g.places[1].status()["word"]["waiting"] == READY)
+        g.go("first")
+        g.await_trace("fault", 3, place="pass 6", generation=2)
+        assert ranks(g) == {1: [0, 1], 2: [0, 1, 2]}
+        leave(g, 3)
+        g.await_trace("fault", 2, place="pass 6", generation=3)
+        g.go("second")
+        assert g.verdict() == (0, "every trainer is done")
+        assert ranks(g)[3] == [0, 1]
+        assert made(g) == [(3, None, 0), (4, 5, 0), (3, 5, 0)]
+
+
+def test_a_pod_that_is_lost_is_waited_for_and_then_the_others_go_on(tmp_path: Path) -> None:
+    held = [Fault("pass 2", "wait go", times=0)]
+    with gang(4, tmp_path, pservers=1, api=True, process_one=True, env=ENV, faults=held) as g:
+        g.await_trace("fault", 3, place="pass 2", generation=1)
+        lost = g.places.pop(2)
+        lost.life.kill()
+        unlist(g, lost.name)
+        g.await_trace("fault", 2, place="pass 2", generation=2)
+        g.go()
+        assert g.verdict()[0] == 0
+        assert ranks(g) == {1: [0, 1, 2], 2: [0, 1]}
+        assert made(g) == [(4, None, 0), (3, 1, 1)]
+        waits = [each for each in g.places[1].events() if each["event"] == "waiting_for_peers"]
+        assert "2 of 1 to 3 are there: waiting for more" in [each["reason"] for each in waits]
+
+
+def test_a_pod_that_comes_first_of_all_leads_the_next_start_and_not_this_one(tmp_path: Path) -> None:
+    held = [Fault("pass 2", "wait go", times=0)]
+    with gang(4, tmp_path, pservers=1, api=True, process_one=True, start=False, env=AT_ONCE, faults=held) as g:
+        g.start(0, 2, 3)  # at a lower address than these is place 1
+        g.await_trace("fault", 2, place="pass 2", generation=1)
+        g.start(1)
+        g.await_trace("fault", 3, place="pass 2", generation=2)
+        g.go()
+        assert g.verdict()[0] == 0
+        first, second = g.events("generation_made")
+        assert [who["address"] for who in first["members"]][:2] == [g.address(2), g.address(3)]
+        assert [who["address"] for who in second["members"]][:3] == [g.address(1), g.address(2), g.address(3)]
+        assert made(g) == [(3, None, 0), (4, 1, 0)]

@@ -1,0 +1,164 @@
+"""How wide a gang is: how long more are waited for, who leads nothing, and when a wider one follows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from launcher.pod.gang.protocol.messages import Generation, LeaderMessage, Stage
+from launcher.pod.gang.protocol.state import Heard, Recorded, View
+from launcher.pod.gang.protocol.width import (
+    Growth,
+    due,
+    grown,
+    has_another_order,
+    runs_without,
+    too_few,
+    wait_for_more,
+)
+from launcher.pod.settings.nouns import Resize, Role, Width
+from tests.support.gang_world.views import (
+    BORN_AGAIN,
+    NOW,
+    READYING,
+    RULES,
+    TRAINING,
+    gang,
+    heard,
+    of,
+    status,
+    view,
+    who,
+)
+
+WIDTH = Width(least=2, most=5, settle=30.0, shrink_after=60.0, resize=Resize.PASS)
+ELASTIC = replace(RULES, width=WIDTH)
+ALL = tuple(who(number).address for number in (1, 2, 3, 4))
+
+
+@pytest.mark.parametrize(
+    ("trainers", "known", "stopped", "seconds"),
+    [
+        (5, 0, 0, 0.0),
+        (3, 0, 0, 30.0),
+        (3, 2, 0, 60.0),
+        (3, 2, 1, 60.0),
+        (3, 2, 2, 0.0),
+        (5, 2, 0, 0.0),
+    ],
+)
+def test_more_are_waited_for_at_the_start_and_after_a_loss(
+    trainers: int, known: int, stopped: int, seconds: float
+) -> None:
+    assert wait_for_more(trainers, WIDTH, status(1, known=known, stopped=stopped)) == seconds
+
+
+def test_a_run_begins_with_more_than_half() -> None:
+    assert too_few(view(), ELASTIC) == ""
+    assert too_few(view(), replace(RULES, width=replace(WIDTH, most=6))) == (
+        "3 of at most 6 pods are here: a run begins with more than half of them"
+    )
+    pserver = status(3, who=replace(who(3), role=Role.PSERVER))
+    assert "2 of at most 5 pods" in too_few(view(pserver), ELASTIC)
+    assert too_few(view(), RULES) == ""
+
+
+def newcomer(word: LeaderMessage | None = TRAINING, latest: Generation | None = None, **facts: object) -> View:
+    """Return what pod 4 sees, which has taken part in nothing, of a gang that goes on without it."""
+    leader = status(1, digest="other", ready=1, known=1, word=word)
+    seen = view(status(4), leader, mine=4, order=ALL, record=Recorded(latest=latest or gang(), highest=1))
+    return of(seen, 1, **facts)
+
+
+SAID = "10.0.0.1 leads generation 1, which this pod has no part in"
+
+
+@pytest.mark.parametrize(
+    ("seen", "said"),
+    [
+        (newcomer(), SAID),
+        (newcomer(READYING), SAID),
+        (newcomer(status=None), SAID),
+        (newcomer(status=None, stranger="a launcher of another job"), ""),
+        (newcomer(refused=True), ""),
+        (newcomer(None), ""),
+        (newcomer(LeaderMessage(generation=gang())), ""),
+        (newcomer(replace(TRAINING, stage=Stage.OVER)), ""),
+        (newcomer(replace(TRAINING, generation=gang(2))), ""),
+        (newcomer(latest=gang(1, who(1, boot="before"), who(2))), ""),
+        (newcomer(latest=gang(1, who(9), who(2))), ""),
+        (replace(newcomer(), record=Recorded()), ""),
+        (replace(newcomer(), mine=status(4, known=1)), ""),
+    ],
+)
+def test_who_has_no_part_in_a_generation_that_goes_on_leads_nothing(seen: View, said: str) -> None:
+    assert runs_without(seen) == said
+
+
+def test_a_member_that_sees_other_pods_before_the_start_has_not_failed() -> None:
+    moved = view(status(2, digest="other"))
+    assert has_another_order(who(2), READYING, moved, ELASTIC) == "10.0.0.2 sees other pods"
+    assert has_another_order(who(2), READYING, view(), ELASTIC) == ""
+    assert has_another_order(who(2), READYING, view(replace(BORN_AGAIN, digest="")), ELASTIC) == ""
+    assert has_another_order(who(2), READYING, replace(moved, heard={}), ELASTIC) == ""
+    assert has_another_order(who(2), TRAINING, moved, ELASTIC) == ""
+    assert has_another_order(who(2), READYING, moved, RULES) == ""
+
+
+def wider(fourth: Heard | None = None, **facts: object) -> View:
+    """Return what the leader of three sees, where a fourth has its data for an order of four."""
+    seen = view(*(status(number, ready=1, known=1) for number in (1, 2, 3)), newest=ALL, newest_digest="four")
+    fourth = fourth or heard(status(4, digest="four"))
+    return replace(seen, heard={**seen.heard, ALL[3]: fourth}, **facts)  # type: ignore[arg-type]
+
+
+def test_a_fourth_takes_part_at_once_where_that_is_asked_for() -> None:
+    at_once = replace(RULES, width=replace(WIDTH, resize=Resize.NOW))
+    assert grown(Growth(), TRAINING, wider(), at_once)[1] == "1 pod is ready to take part"
+
+
+FOURTH = status(4, digest="four")
+NOT_YET = {
+    "nobody came": wider(newest=ALL[:3]),
+    "one of these is not there any more": wider(newest=(*ALL[1:], "10.0.0.5", "10.0.0.6")),
+    "it was not heard": wider(Heard()),
+    "its data is not there": wider(heard(replace(FOURTH, staged=False))),
+    "it sees others": wider(heard(replace(FOURTH, digest="five"))),
+    "it was told to stop": wider(heard(replace(FOURTH, stopping=True))),
+    "it is gone": wider(heard(FOURTH, refused=True)),
+    "it has not answered of late": wider(heard(FOURTH, sent=NOW - 11)),
+    "a trainer is done": of(wider(), 2, status=status(2, ready=1, known=1, trained=1)),
+}
+
+
+@pytest.mark.parametrize("seen", NOT_YET.values(), ids=NOT_YET)
+@pytest.mark.parametrize("resize", [Resize.NOW, Resize.PASS])
+def test_who_is_not_ready_changes_nothing(seen: View, resize: Resize) -> None:
+    rules = replace(RULES, width=replace(WIDTH, resize=resize))
+    assert grown(Growth(digest="three", asked=NOW), TRAINING, seen, rules) == (Growth(), "")
+
+
+def test_where_it_is_not_wished_for_nobody_comes() -> None:
+    never = replace(RULES, width=replace(WIDTH, resize=Resize.NEVER))
+    for rules in (never, RULES):
+        assert grown(Growth(), TRAINING, wider(), rules) == (Growth(), "")
+    assert grown(Growth(), replace(TRAINING, generation=None), wider(), ELASTIC) == (Growth(), "")
+
+
+def test_a_pass_that_is_new_since_all_were_ready_is_waited_for() -> None:
+    def after(before: Growth, newest: int | None, read: float, now: float) -> tuple[Growth, str]:
+        record = Recorded(newest=newest, read=read)
+        return grown(before, TRAINING, wider(heard(FOURTH, sent=now), now=now, record=record), ELASTIC)
+
+    asked, why = after(Growth(), None, NOW - 100, NOW)
+    assert (asked, why) == (Growth(digest="four", asked=NOW), "")
+    assert after(asked, 7, NOW - 100, NOW + 0.5) == (asked, "")
+    first, why = after(asked, None, NOW, NOW + 0.5)
+    assert (first.first, first.waiting, why) == (0, "1 pod is ready to take part after the next pass", "")
+    assert due(first) == NOW + 1.0
+    again, why = after(first, None, NOW, NOW + 1.0)
+    assert (again.asked, why) == (NOW + 1.0, "")
+    assert after(again, 0, NOW + 1.0, NOW + 1.1) == (again, "1 pod is ready to take part")
+    assert after(replace(again, first=1), 0, NOW + 1.0, NOW + 1.1) == (replace(again, first=1), "")
+    assert due(Growth()) is None
