@@ -28,12 +28,14 @@ images: $(READY) ## the launcher brought into images of every kind (as compose; 
 cluster: $(READY) ## of them k8s/ on a real Kubernetes of our own (root, Debian, Go; ten minutes the first time)
 	$(BIN)/pytest tests/cluster $(PYTEST)
 
-faults: $(READY) ## every fault of a gang, for real, and during a training on Paddle, as tables of what came of it
+faults: $(READY) ## every fault of a gang, for real, planted in trainings, and during one on Paddle, as tables of what came of it
 	@$(BIN)/python -m tests.process.faults
+	@$(BIN)/python -m tests.real.planted $(PLANTED)
 	@$(BIN)/python -m tests.real.faults
 
-soak: $(READY) ## 300 gangs under random faults: every one ends in a true verdict with an undisturbed run's result
+soak: $(READY) ## 300 gangs under random faults, each with a true verdict; and all examples in good health, without an alarm
 	@$(BIN)/python -m tests.soak $(SOAK)
+	@$(BIN)/python -m tests.soak.healthy $(HEALTHY)
 
 real: $(READY) ## of them the examples on Paddle's own parameter servers (600 MB and 1.4 GB once, in the cache)
 	$(BIN)/pytest tests/real $(PYTEST)

@@ -22,6 +22,7 @@ from bench.movielens import movielens
 from bench.pfs import pfs
 from bench.pump import pump
 from bench.rows import Row
+from bench.stacks import stacks
 from bench.start import start
 from bench.stop import stop
 from bench.swarm import swarm
@@ -39,6 +40,7 @@ BENCHMARKS: dict[str, Callable[[Ground], tuple[Row, ...]]] = {
     "pump": pump,
     "idle": idle,
     "here": here,
+    "stacks": stacks,
     "data": data,
     "desk": desk,
     "pfs": pfs,

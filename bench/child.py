@@ -3,7 +3,8 @@
 flood SIZE: lines of 100 bytes. tick NUMBER: a line with the time each 10 ms. fall BELL: as a pserver, ring when
 told to end; as a trainer, once it is allowed to, ring and exit with 7. crew BELL LEAVE RANK: ring when it runs and
 when it is told to end, and say who; the trainer of this rank, once it is allowed to, falls. report BELL ALLOWED:
-ring, and as a trainer tell at every step how far it is, while that file is there; its Python must find the launcher.
+ring, and as a trainer tell at every step how far it is, while that file is there. calls BELL ROUNDS: ring with the
+microseconds that a report of progress and a step take, as often. Of these two the Python must find the launcher.
 
 A pserver serves, since no trainer starts before it does.
 """
@@ -19,6 +20,7 @@ import time
 LINE = b"x" * 99 + b"\n"
 BLOCK = LINE * 655  # nearly 64 KiB, as a busy program's own buffer holds
 PAUSE = 0.01
+MANY = 200_000
 
 
 def flood(size: str, meeting: str = "") -> None:
@@ -86,6 +88,22 @@ def report(bell: str, allowed: str) -> None:
         if os.path.exists(allowed):  # noqa: PTH110  # as above
             here.progress(pass_=0, step=step, cost=1 / (step + 1))
         time.sleep(PAUSE)
+
+
+def calls(bell: str, rounds: str) -> None:
+    """Measure what telling its launcher costs a program, in many calls at a time."""
+    from launcher import here
+
+    for _ in range(int(rounds)):
+        begun = time.perf_counter()
+        for step in range(MANY):
+            here.progress(pass_=0, step=step, cost=0.5)
+        reported = time.perf_counter()
+        for _ in range(MANY):
+            with here.step("data") as phase:
+                phase("compute")
+        stepped = time.perf_counter()
+        ring(bell, b" %f %f" % ((reported - begun) / MANY * 1e6, (stepped - reported) / MANY * 1e6))
 
 
 def serve() -> socket.socket | None:

@@ -1,6 +1,7 @@
 """What it costs a launcher that its trainer calls `here.progress` at every step, of which five a second are reported.
 
-A report's cost: what the launcher takes in a window with reports, less that in one without, by their number.
+A report's cost: what the launcher takes in a window with reports, less that in one without, by their number. And what
+the program itself takes for a call of `here.progress` and a step of `here.step`.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from pathlib import Path
 
 from bench.gang import PODS, started
 from bench.lives import CHILD, Ground, as_process_one, job
-from bench.processes import Life, Unheard, bell, running
+from bench.processes import Bell, Life, Unheard, bell, running
 from bench.rows import Figure, Row
 
 WINDOW = 4.0
 SETTLED = 1.0
 ROUNDS = 5
 RATE = 5  # reports a second, as launcher/here.py holds it
-REPORTING = (sys.executable, "-P", CHILD[-1], "report")  # with site packages: among them is the launcher
+PYTHON = (sys.executable, "-P", CHILD[-1])  # with site packages: among them is the launcher
 STATUS_PORT = 7170
 # The kernel's number of the clock that counts what all threads of a process have run, those that ended among them.
 CPU_CLOCK = 2
@@ -35,7 +36,7 @@ def here(ground: Ground) -> tuple[Row, ...]:
     rounds = ground.rounds(ROUNDS, quick=1)
     allowed = ground.directory / "allowed"
     with bell(ground.directory) as hung:
-        program = (*REPORTING, str(hung.path), str(allowed))
+        program = (*PYTHON, "report", str(hung.path), str(allowed))
         ground.progress("a gang of one")
         with running((*as_process_one(ground), *ground.ours, "--", *program), job(ground)) as life:
             hung.hear()
@@ -45,12 +46,13 @@ def here(ground: Ground) -> tuple[Row, ...]:
             for _ in range(2 * PODS):  # each has a pserver, too
                 hung.hear()
             leader, *members = _costs(lives, allowed, rounds)
+        calls = _calls(ground, hung, rounds)
     who = {
         "a gang of one": one[0],
         f"{PODS} pods, the leader": leader,
         f"{PODS} pods, a member": [costs for member in members for costs in member],
     }
-    return tuple(
+    launchers = tuple(
         Row(
             what=f"{name}: a report of progress, {RATE} a second: CPU of {what}",
             unit="ms",
@@ -60,6 +62,20 @@ def here(ground: Ground) -> tuple[Row, ...]:
         for name, taken in who.items()
         for key, what in (("main", "the launcher's main thread"), ("all", "the whole launcher"))
     )
+    programs = (
+        Row(what=f"a gang of one: {what}: time of the program", unit="us", ours=Figure.of(taken), against="")
+        for what, taken in zip(("a report of progress", "a step of two phases"), calls, strict=True)
+    )
+    return (*launchers, *programs)
+
+
+def _calls(ground: Ground, hung: Bell, rounds: int) -> list[list[float]]:
+    """Return the microseconds that a program takes for a report, and for a step."""
+    ground.progress("a program that calls")
+    program = (*PYTHON, "calls", str(hung.path), str(rounds))
+    with running((*as_process_one(ground), *ground.ours, "--", *program), job(ground)):
+        heard = [hung.hear()[1].split()[1:] for _ in range(rounds)]
+    return [[float(each) for each in figures] for figures in zip(*heard, strict=True)]
 
 
 def _costs(lives: Sequence[Life], allowed: Path, rounds: int) -> list[list[Costs]]:

@@ -16,8 +16,8 @@ from bench.rows import Figures, Measure, in_turns
 START_PADDLE = str(Path(sys.executable).parent / "start_paddle")
 CHILD = (sys.executable, "-I", "-S", str(Path(__file__).with_name("child.py")))
 BUILD = Path(__file__).parent.parent / "build" / "bench"
-# Peers that are Python programs, with the versions that the table speaks of.
-PROGRAMS = {"supervisord": "supervisor==4.3.0", "honcho": "honcho==2.0.0"}
+# Peers that come as Python packages, with the versions that the table speaks of.
+PROGRAMS = {"supervisord": "supervisor==4.3.0", "honcho": "honcho==2.0.0", "py-spy": "py-spy==0.4.3"}
 MINUTES = 300
 
 
@@ -105,13 +105,14 @@ def tini() -> str | None:
 def program(name: str) -> str | None:
     """Return where a peer in Python is, in a virtual environment that is made on first use."""
     path, ready = BUILD / "bin" / name, BUILD / "ready"
-    if not ready.exists():
+    wanted = "\n".join(PROGRAMS.values())
+    if not ready.exists() or ready.read_text() != wanted:
         quiet = ("--quiet", "--disable-pip-version-check")
         made = subprocess.run((sys.executable, "-m", "venv", "--clear", str(BUILD)), capture_output=True, check=False)
         argv = (str(BUILD / "bin" / "pip"), "install", *quiet, *PROGRAMS.values())
         if made.returncode or subprocess.run(argv, capture_output=True, check=False, timeout=MINUTES).returncode:
             return None
-        ready.touch()
+        ready.write_text(wanted)
     return str(path) if path.exists() else None
 
 

@@ -10,22 +10,24 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 
 from bench.lives import START_PADDLE
-from bench.processes import Life, Unheard, running
+from bench.processes import Life, Unheard, memory, running
 
 ROOT = Path(__file__).parent.parent
 EXAMPLE = ROOT / "examples" / "recommendation"
 JOB = "job"
 PORT = 7164
 LISTENS = "0A"
-LOOK_AGAIN = 0.02
+LOOK_AGAIN, RARELY = 0.02, 0.5
 PATIENCE = 300.0
+# All that a launcher can look for.
+LOOKING = {"LAUNCHER_STALL_TIMEOUT": "120", "LAUNCHER_PROGRESS_TIMEOUT": "120", "LAUNCHER_NAN": "fail"}
 RMSE = re.compile(r"^ Pass=\d+ .*RMSE=(\S+)", re.MULTILINE)
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -39,6 +41,7 @@ class Trained:
     cpu: float
     launchers_cpu: float
     launchers_each_second: float  # of CPU, for one of them, from the pservers' readiness to the end
+    launchers_memory: float  # megabytes, of the largest, at the most
     launchers_wall: float  # besides staging, and what they wait for Paddle to be imported and to train
 
 
@@ -59,6 +62,7 @@ def trained(directory: Path, python: Path, nodes: int, passes: int, *data: str) 
         ]
         serving = _await_ports(lives, addresses)
         by_then = sum(_cpu(life)[0] for life in lives)
+        memory_of_each = _memory_until_the_end(lives)
         spent = [_spent(life, path) for life, path in zip(lives, said, strict=True)]
         ended = time.time()
     events = [json.loads(line) for path in said for line in path.read_text().splitlines() if line.startswith("{")]
@@ -71,6 +75,7 @@ def trained(directory: Path, python: Path, nodes: int, passes: int, *data: str) 
         launchers_cpu=sum(own for own, _ in spent),
         launchers_each_second=(sum(own for own, _ in spent) - by_then) / nodes / (ended - serving),
         launchers_wall=_own_wall(events, begun, serving, ended),
+        launchers_memory=max(memory_of_each),
     )
 
 
@@ -85,6 +90,7 @@ def _settings(directory: Path, address: str, addresses: Sequence[str]) -> dict[s
         "LAUNCHER_RUNTIME": "fleet",
         "LAUNCHER_PEERS": f"static:{','.join(addresses)}",
         "LAUNCHER_MAX_RESTARTS": "0",
+        **LOOKING,
         "CONF_PADDLE_GRADIENT_NUM": str(len(addresses)),
         "POD_IP": address,
     }
@@ -104,6 +110,22 @@ def _in_list(address: str) -> str:
     """Return how /proc/net/tcp has an address with the pservers' port: as a number of this machine's."""
     number = int.from_bytes(bytes(map(int, address.split("."))), sys.byteorder)
     return f"{number:08X}:{PORT:04X}"
+
+
+def _memory_until_the_end(lives: Sequence[Life]) -> Sequence[float]:
+    """Wait until all launchers have ended, and return how much memory each had at the most."""
+    peaks: dict[int, float] = {}
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        now = {}
+        for life in lives:
+            with suppress(KeyError):  # one that has ended has none
+                now[life.process.pid] = memory(life.process.pid)["peak"]
+        if not now:
+            break
+        peaks |= now
+        time.sleep(RARELY)
+    return tuple(peaks.values())
 
 
 def _spent(life: Life, said: Path) -> tuple[float, float]:

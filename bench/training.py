@@ -71,6 +71,12 @@ def _launchers(runs: Sequence[Trained], large: Trained) -> tuple[Row, ...]:
             against="",
         ),
         Row(
+            what=f"real training, {_nodes(NODES[-1])}: a launcher's memory at the most",
+            unit="MB",
+            ours=Figure.of([each.launchers_memory for each in runs]),
+            against="",
+        ),
+        Row(
             what=f"real training, {_nodes(NODES[-1])}: the launchers' own wall time, besides staging",
             unit="s",
             ours=Figure.of([each.launchers_wall for each in runs]),

@@ -45,6 +45,7 @@ NEEDED = "import launcher.desk.jobs.control, launcher.files.__main__, launcher.k
 # Of the launcher: what programs of other Pythons import or run, which cannot read what this one compiles.
 FOR_PROGRAMS = (
     *("__init__.py", "contract.py", "here.py", "text.py", "bridge", "dataset", "importable", "job"),
+    "stackable",
     "pod/programs/runtimes/xgboost_tracker.py",
 )
 THREADS_NEED = "libgcc_s.so.1"  # the C library loads it when a thread ends: no file asks for it
