@@ -34,7 +34,7 @@ JOINING, STAGING, SERVING, TRAINING, TRAINED = "joining", "staging", "serving", 
 DONE, FAILED, STOPPED = "done", "failed", "stopped"
 PHASES = frozenset([JOINING, STAGING, SERVING, TRAINING, TRAINED, DONE, FAILED, STOPPED])
 # How far a generation has come, by its leader's word; two of its stages are called as a pod's phases are.
-GATHERING, READYING, CHECKING, OVER = "gathering", "readying", "checking", "over"
+GATHERING, READYING, LEAVING, CHECKING, OVER = "gathering", "readying", "leaving", "checking", "over"
 
 
 class Alarmed:

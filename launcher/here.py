@@ -103,6 +103,15 @@ def saving(number: int, by: int | str = 0, position: object = None) -> Iterator[
         mine.saved(phase)
 
 
+def leaving() -> tuple[float, str] | None:
+    """Return the seconds that are left and why, where this start of the gang ends soon, as planned; else None.
+
+    Every trainer calls it once in each step, and all are told at the same one of their calls: save a pass, and end.
+    """
+    told = _ask(None, ask="leaving")
+    return (float(told[0]), str(told[1])) if told else None
+
+
 def xgboost() -> dict[str, str | int]:
     """Return what XGBoost's CommunicatorContext takes to find its gang: `with CommunicatorContext(**here.xgboost())`.
 

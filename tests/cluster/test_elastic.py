@@ -20,8 +20,8 @@ from tests.support.waiting import wait_until
 pytestmark = pytest.mark.usefixtures("images")
 
 NAME = "as-wide-as-can-be"
-# It trains until somebody says that it is enough, which trainer 0 alone looks at: two that look for themselves may see
-# it in different passes. Each pass tells how many train.
+# It trains until somebody says that it is enough; trainer 0 alone looks, since two may see it in different passes.
+# Each pass tells how many train.
 TRAINS = f"""\
 import os, time
 from launcher import here

@@ -19,8 +19,8 @@ from launcher.pod.gang.node import GangNode
 from launcher.pod.gang.protocol import lease
 from launcher.pod.gang.protocol.follower import Orders, instructed
 from launcher.pod.gang.protocol.messages import Generation
+from launcher.pod.gang.protocol.planned.width import wait_for_more
 from launcher.pod.gang.protocol.state import ChildrenState
-from launcher.pod.gang.protocol.width import wait_for_more
 from launcher.pod.gang.seconds import Seconds
 from launcher.pod.gang.status.metrics import Facts
 from launcher.pod.inbox import Inbox
@@ -60,8 +60,10 @@ class Membership:
         self._met = False
         self._waiting = ""
         self._staged_for: tuple[int | None, int] | None = None  # the rank, and of how many
-        self._found: FoundPods | None = None  # by the peer watch, at the last look,
-        self._found_since = 0.0  # and since when it makes the same order
+        self._listed: FoundPods | None = None  # by the peer watch, at the last look,
+        self._listed_since = 0.0  # and since when they are the same
+        self._left_out: tuple[str, ...] = ()
+        self._found: FoundPods | None = None  # of these, those who would take part now
         self._without_data: Outcome | None = None
         self._grace_ends = 0.0  # of a launcher that was told to stop
         self.stack_files = StackFiles() if settings.stacks else None
@@ -103,8 +105,8 @@ class Membership:
         self._peer_watch.seeking.set()
         while True:
             self._look_around()
-            found = self._peer_watch.latest
-            settled = self._settled(found) if isinstance(found, Roster) else 0.0
+            found = self._found
+            settled = self._settled() if isinstance(found, Roster) else 0.0
             if isinstance(found, Roster) and time.monotonic() >= min(settled, deadline or settled):
                 self._node.take(found)
                 self._met, self._waiting = True, ""
@@ -113,6 +115,8 @@ class Membership:
                 found = self._too_narrow(found)
             if found:
                 self._wait_for(found)
+            if found and found.spare and deadline:  # it waits for as long as the others train
+                deadline = time.monotonic() + self._patience
             if self._peer_watch.broken:
                 raise self._peer_watch.broken
             if deadline and time.monotonic() >= deadline:
@@ -242,7 +246,8 @@ class Membership:
     @property
     def _moved(self) -> bool:
         """Whether the gang has changed since the data was staged."""
-        found = self._peer_watch.latest
+        self._look_around()
+        found = self._found
         return not isinstance(found, Roster) or found.digest != self._member.order.digest
 
     def _errand(self, doing: str, work: Callable[[], _Result]) -> _Result:
@@ -278,18 +283,25 @@ class Membership:
             self._without_data = outcome.of(error)
 
     def _look_around(self) -> None:
-        """Keep which order there would be now, and since when, where its width may change."""
+        """Keep which pods are listed, and since when; and which order there would be, where its width may change."""
+        before, self._listed = self._listed, self._peer_watch.latest
+        left_out_before, self._left_out = self._left_out, self._member.status.left_out
+        if self._listed is before and self._left_out == left_out_before:
+            return
+        self._found = self._listed
         if not self._settings.width.elastic:
             return
-        before, self._found = self._found, self._peer_watch.latest
-        if self._found is before:
-            return
-        if self._node.found(self._found if isinstance(self._found, Roster) else None):
-            self._found_since = time.monotonic()
+        listed = self._listed if isinstance(self._listed, Roster) else None
+        if listed is None or not isinstance(before, Roster) or before.digest != listed.digest:
+            self._listed_since = time.monotonic()
+        if listed:
+            self._found = listed.narrowed(self._left_out, self._settings.width)
+        self._node.found(listed, self._found if isinstance(self._found, Roster) else None)
 
-    def _settled(self, found: Roster) -> float:
-        """Return from when on a roster is taken: one that is narrower than it may be, once it has not changed."""
-        return self._found_since + wait_for_more(len(found.trainers), self._settings.width, self._member.status)
+    def _settled(self) -> float:
+        """Return from when on a roster is taken: where not all are listed, once these have not changed."""
+        listed = self._listed.trainers if isinstance(self._listed, Roster) else ()
+        return self._listed_since + wait_for_more(len(listed), self._settings.width, self._member.status)
 
     def _too_narrow(self, found: Roster) -> Waiting:
         count, width = len(found.trainers), self._settings.width
@@ -312,7 +324,8 @@ class Membership:
     def _begin(self, orders: Orders) -> Generation:
         generation = self._member.taking_part
         self._peer_watch.seeking.clear()
-        self.instructions = replace(self.instructions, run=frozenset(), cause=None, check=False, until=orders.until)
+        self.instructions = replace(self.instructions, run=frozenset(), cause=None, leaving=None, window=0.0)
+        self.instructions = replace(self.instructions, check=False, until=orders.until)
         self._node.begin(generation)
         facts = {"generation": generation.number, "resume": generation.resume, "cause": generation.cause}
         self._tell("generation_begins", **facts)

@@ -35,6 +35,7 @@ from launcher.pod.peers.roster import Roster
 from launcher.pod.programs.policy import soonest
 from launcher.pod.settings.nouns import Peers, PeersFrom, Role, Settings
 
+READ_BACK = 0.1  # seconds from one look for a generation in the record to the next, while it is about to begin
 _STRANGERS = 100  # so many are told: who answers with ever new names does not fill the log
 
 
@@ -160,10 +161,10 @@ class GangNode:
         self._statuses.leader = order.addresses[0]
         self.member.meet(order, who, rank=roster.rank, key=roster.key)
 
-    def found(self, roster: Roster | None) -> bool:
-        """Keep the order that there would be now, for a gang whose width may change; return whether it is another."""
-        before, self.member.newest = self.member.newest, _order(roster) if roster else NOBODY
-        return self.member.newest.digest != before.digest
+    def found(self, listed: Roster | None, taking_part: Roster | None) -> None:
+        """Keep which pods are listed, and the order that there would be now, for a gang whose width may change."""
+        self.member.newest = _order(taking_part) if taking_part else NOBODY
+        self.member.lists([peer.address for peer in listed.trainers] if listed else [], time.monotonic())
 
     def begin(self, generation: Generation) -> None:
         """Begin a generation, before any of its programs is started."""
@@ -294,7 +295,7 @@ class GangNode:
         member = self.member
         if member.counter is None and (self.verdict or (member.engaged and not member.leads)):
             return None
-        every = lease.reading_pace(member.rules.limits)
+        every = READ_BACK if member.awaits_record else lease.reading_pace(member.rules.limits)
         if now >= self._read + every:
             self._read = now
             self.store.look()
@@ -321,7 +322,14 @@ def _newcomer(settings: Settings) -> Member:
     )
     grace = lease.grace(timing.grace, limits)
     width = settings.width if settings.width.elastic else None
-    rules = Rules(limits=limits, restarts=settings.max_restarts, grace=grace, width=width)
+    rules = Rules(
+        limits=limits,
+        restarts=settings.max_restarts,
+        grace=grace,
+        width=width,
+        window=timing.grace / 2,
+        noticed=settings.notice is not None,
+    )
     return Member(status=status, rules=rules)
 
 

@@ -175,13 +175,13 @@ def rosters(
 
 def wanted(settings: Settings) -> dict[Role, Group]:
     """Return whom to wait for, pservers first."""
-    least = settings.width.least
+    least, most = settings.width.least, settings.width.most_pods
     if not settings.separated:
         selector = f"{NODES_LABEL}={settings.job}"
-        return {Role.NODE: _group(Role.NODE, selector, settings.trainers, settings.counted_by, least)}
+        return {Role.NODE: _group(Role.NODE, selector, most, settings.counted_by, least)}
     return {
         Role.PSERVER: _group(Role.PSERVER, f"{PSERVERS_LABEL}={settings.gang}", settings.pservers, "PSERVERS"),
-        Role.TRAINER: _group(Role.TRAINER, f"{TRAINERS_LABEL}={settings.gang}", settings.trainers, "TRAINERS", least),
+        Role.TRAINER: _group(Role.TRAINER, f"{TRAINERS_LABEL}={settings.gang}", most, "TRAINERS", least),
     }
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from launcher.pod.outcome import SettingsError
 from launcher.pod.peers.pod_state import Group, Hold, began, missing, newest_owner, still_ending
-from launcher.pod.settings.nouns import Role
+from launcher.pod.settings.nouns import Role, Width
 
 if TYPE_CHECKING:
     from launcher.kube.pod_json import Seen
@@ -70,6 +70,22 @@ class Roster:
         roles = (Role.NODE,) if self.role is Role.NODE else (Role.TRAINER, Role.PSERVER)
         return tuple((role, peer) for role in roles for peer in self._ranked(role))
 
+    def narrowed(self, left_out: Collection[str], width: Width) -> Roster | Waiting:
+        """Return those who take part: of the trainers that are not left out the first ones, or why that is none.
+
+        The others are spares, and wait.
+        """
+        there = [peer for peer in self.trainers if peer.address not in left_out]
+        count = width.of(len(there))
+        part = tuple(there[:count])
+        if count < width.least:
+            reason = f"{len(there)} of {width.least} to {width.most} are there: waiting for more"
+            return Waiting(reason=reason, key=self.key, met=self.key)
+        if self.role is not Role.PSERVER and self.me not in part:
+            why = "the first pod does not hear it" if self.me.address in left_out else f"{count} take part"
+            return Waiting(reason=f"this pod is a spare: {why}", key=self.key, met=self.key, spare=True)
+        return replace(self, pservers=part if self.role is Role.NODE else self.pservers, trainers=part)
+
     def name_of(self, role: Role, peer: Peer) -> str:
         """Return a member's name for people: its role and rank, and where it is."""
         where = peer.address if peer.name in ("", peer.address) else f"{peer.address}, {peer.name}"
@@ -85,7 +101,7 @@ class Waiting:
 
     The key is the roster's, as soon as it is known. `succeeded` says that a pod of the trainers' Job ended with
     success: a launcher leaves with 0 only by a verdict of success, so that the training is over. `met` is the key of
-    the gang that was complete last, `until` when a wait for an earlier Job's pods is over.
+    the gang that was complete last, `until` when a wait for an earlier Job's pods is over. A `spare` is not needed.
     """
 
     reason: str
@@ -94,6 +110,7 @@ class Waiting:
     succeeded: bool = False
     met: str = ""
     until: float = math.inf
+    spare: bool = False
 
 
 FoundPods = Roster | Waiting

@@ -63,6 +63,7 @@ def run(plan: Plan, settings: Settings, inbox: Inbox, story: Console, gang: Memb
         patience=settings.timing.join,
         importable=settings.importable,
         stacks=gang.stack_files,
+        notice=settings.notice,
     )
     planned = [Child(name=program.name, role=program.role) for program in plan.programs]
     manners = Manners(tell=story.tell, ended=programs.ended)
@@ -125,6 +126,7 @@ class Programs:
     starting: dict[str, Start] = field(default_factory=dict)
     memory: RecentMemory = field(default_factory=lambda: RecentMemory.begin(time.monotonic()))
     knocker: Knocker | None = None
+    notice: int | None = None  # the signal that tells the trainers that all end soon, until it was given
 
     def spawn(self, child: Child) -> int:
         """Return a program's pid, 0 while its start has not come back; raise where it does not come in time."""
@@ -151,6 +153,7 @@ class Programs:
         state = replace(self._state(children, failure, told=told), proof=failed.proof if failed else "")
         instructions = self.gang.ask(self._checked(state, children))
         self.watch.take(instructions.look, children)
+        self._notice(instructions, children)
         if failure or told or instructions.cause:
             self._drop()
         if instructions.cause:
@@ -190,6 +193,15 @@ class Programs:
             return state
         found = pserver_check.look_at(pserver)
         return replace(state, checked=found.well, failure=state.failure or found.failure)
+
+    def _notice(self, instructions: Instructions, children: Sequence[Child]) -> None:
+        """Give the trainers their notice, once, where all end soon and they are to be told by a signal."""
+        if self.notice is None or instructions.leaving is None:
+            return
+        for child in children:
+            if child.role is not Role.PSERVER and child.running and child.pid:
+                supervise.signal_group(child.pid, self.notice)
+        self.notice = None
 
     def close(self) -> None:
         """End what is here beside the programs."""
@@ -264,7 +276,7 @@ class Programs:
 
     def _trainer(self, name: str, child: Child | None) -> TrainerState:
         """Return how one is that may not have been started yet."""
-        done = child is not None and policy.trained((child,))
+        done = child is not None and policy.trained((child,), self.gang.instructions.leaving)
         return TrainerState(done=done, waits=self.watch.stall.waits.get(name, ()))
 
 

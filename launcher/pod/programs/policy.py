@@ -75,6 +75,8 @@ class Instructions:
     """What the gang wants of a pod's children: who may run, why they end, when to ask again, and their grace then.
 
     `check`: every trainer is done, and the pserver is to be looked at. `look` counts the looks at their stacks.
+    `window` is how long they go on after a stop was told; `leaving` since when all of them end soon, as planned: that
+    one of them ends then is obedience.
     Alone, without a gang, children run at once, and end with the last trainer.
     """
 
@@ -84,6 +86,8 @@ class Instructions:
     grace: float | None = None
     check: bool = False
     look: int = 0
+    window: float = 0.0
+    leaving: float | None = None
     alone: bool = False
 
 
@@ -115,7 +119,8 @@ def decide(
     left = [child for child in children if child.left and not _given_up(child, now)]
     if not left:
         return Step(cause=cause, failure=failure, end=cause if instructions.alone else stop or cause)
-    grace = 0.0 if _killing(instructions) else grace if stop or cause.grace is None else cause.grace
+    own = stop.grace if stop else cause.grace
+    grace = 0.0 if _killing(instructions) else grace if own is None else own
     signals = tuple((child.pid, signum) for child in left if (signum := _signal(child, now, grace)))
     until = min(_due(child, now, grace) for child in left)
     return Step(cause=cause, failure=failure, signals=signals, until=until)
@@ -134,10 +139,11 @@ def signalled(children: Sequence[Child], step: Step, now: float) -> tuple[Child,
     )
 
 
-def stopped(signum: int, at: float) -> Cause:
-    """Return a signal to stop as a cause."""
+def stopped(signum: int, at: float, *, window: float = 0.0, grace: float | None = None) -> Cause:
+    """Return a signal to stop as a cause; the window in which children go on is taken off their grace."""
     outcome = Outcome(code=128 + signum, reason=f"told to stop by {signal_name(signum)}")
-    return Cause(at=at, outcome=outcome, told=True)
+    left = max(0.0, grace - window) if window and grace is not None else None
+    return Cause(at=at + window, outcome=outcome, told=True, grace=left)
 
 
 def first_cause(children: Sequence[Child], stop: Cause | None, instructions: Instructions = ALONE) -> Cause | None:
@@ -149,9 +155,10 @@ def first_cause(children: Sequence[Child], stop: Cause | None, instructions: Ins
     return min(causes, key=lambda cause: cause.at, default=None)
 
 
-def trained(children: Sequence[Child]) -> bool:
-    """Return whether every trainer here has ended well."""
-    return all(child.code == 0 and child.told is None for child in children if child.role is not Role.PSERVER)
+def trained(children: Sequence[Child], leaving: float | None = None) -> bool:
+    """Return whether every trainer here has ended well, and not because all end soon."""
+    trainers = [child for child in children if child.role is not Role.PSERVER]
+    return all(child.code == 0 and child.told is None and not _obeyed(child, leaving) for child in trainers)
 
 
 def may_have_failed(child: Child) -> bool:
@@ -170,7 +177,7 @@ def reason_of(child: Child) -> str:
 
 
 def _failure(child: Child, children: Sequence[Child], instructions: Instructions) -> Cause | None:
-    if child.code is None or not may_have_failed(child):
+    if child.code is None or not may_have_failed(child) or _obeyed(child, instructions.leaving):
         return None
     at, code = child.ended, exit_code(child.code)
     if code == 0:
@@ -180,6 +187,10 @@ def _failure(child: Child, children: Sequence[Child], instructions: Instructions
     outcome = Outcome(code=code, reason=child.why or reason_of(child), tail=child.tail)
     cause = Cause(at=at, outcome=outcome, culprit=child.name, unstarted=child.unstarted, grace=instructions.grace)
     return replace(cause, proof=child.proof)
+
+
+def _obeyed(child: Child, leaving: float | None) -> bool:
+    return leaving is not None and child.ended >= leaving
 
 
 def _success(children: Sequence[Child]) -> Cause | None:

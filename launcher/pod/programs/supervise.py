@@ -97,7 +97,7 @@ def run(
                 continue
         event = inbox.next(policy.soonest(step.until, instructions.until))
         if isinstance(event, SignalCame) and event.signum in manners.stopping:
-            stop = stop or policy.stopped(event.signum, event.at)
+            stop = stop or policy.stopped(event.signum, event.at, window=instructions.window, grace=grace)
         elif isinstance(event, Ended):
             children = _ended(event, children, manners)
             early.append(event)

@@ -73,11 +73,21 @@ class Resize(StrEnum):
     NEVER = "never"
 
 
+class Notice(StrEnum):
+    """The signal that tells programs that their generation ends soon, as planned."""
+
+    NONE = "none"
+    TERM = "TERM"
+    USR1 = "USR1"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Width:
     """How many pods with a trainer the gang has, at the least and at the most, and when that number changes.
 
     `settle` is how long the first who are there wait for more, `shrink_after` how long the others wait for one lost.
+    `spares` may be there beside the most, and take the place of one that is lost; of those that are there a multiple
+    of `unit` takes part.
     """
 
     least: int
@@ -85,11 +95,22 @@ class Width:
     settle: float
     shrink_after: float
     resize: Resize
+    spares: int = 0
+    unit: int = 1
 
     @property
     def elastic(self) -> bool:
-        """Whether it may change."""
-        return self.least < self.most
+        """Whether it may change, or who takes part in it."""
+        return self.least < self.most or self.spares > 0
+
+    @property
+    def most_pods(self) -> int:
+        """How many pods there are at the most, the spares among them."""
+        return self.most + self.spares
+
+    def of(self, there: int) -> int:
+        """Return how many take part of so many that are there; the others are spares."""
+        return min(there, self.most) // self.unit * self.unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +204,7 @@ class Settings:
     prefix: bool | None
     importable: bool  # by programs that have no package `launcher`
     stacks: bool  # whether Python programs can be asked where they stand
+    notice: int | None  # the signal that tells programs that their generation ends soon, as planned
     command: tuple[str, ...]
     flags: Flags
     plain_init: bool

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -17,6 +18,7 @@ from launcher.pod.settings import arguments as command_line
 from launcher.pod.settings.conflicts import contradictions
 from launcher.pod.settings.nouns import (
     NODE_NAME,
+    Notice,
     Peers,
     PeersFrom,
     Ports,
@@ -95,6 +97,7 @@ def _settings(reader: Reader, arguments: Sequence[str], here: PurePosixPath) -> 
         prefix=reader.switch_or_auto("LAUNCHER_LOG_PREFIX"),
         importable=not reader.switch("LAUNCHER_IMPORTABLE", on="off", off="on"),
         stacks=reader.switch("LAUNCHER_STACKS", on="on", off="off"),
+        notice=_notice(reader),
         command=command,
         flags=flags,
         plain_init=init,
@@ -220,7 +223,15 @@ def _width(reader: Reader, counts: Counts) -> Width:
         settle=reader.seconds("LAUNCHER_SETTLE", default=30),
         shrink_after=reader.seconds("LAUNCHER_SHRINK_AFTER", default=60),
         resize=reader.choice("LAUNCHER_RESIZE", Resize, default=Resize.PASS),
+        spares=reader.whole("LAUNCHER_SPARES", default=0, low=0, high=1000),
+        unit=reader.whole("LAUNCHER_UNIT", default=1, low=1, high=MOST_TRAINERS),
     )
+
+
+def _notice(reader: Reader) -> int | None:
+    """Return the signal that tells programs that their generation ends soon, as planned."""
+    signals = {Notice.TERM: signal.SIGTERM, Notice.USR1: signal.SIGUSR1}
+    return signals.get(reader.choice("LAUNCHER_NOTICE", Notice, default=Notice.NONE))
 
 
 def _members(reader: Reader) -> tuple[int, int]:

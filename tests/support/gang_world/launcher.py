@@ -13,7 +13,7 @@ from launcher.pod.gang.protocol.follower import Orders
 from launcher.pod.gang.protocol.lease import reading_pace
 from launcher.pod.gang.protocol.member import NOBODY, Member, Order
 from launcher.pod.gang.protocol.messages import Failure, Status, Who
-from launcher.pod.gang.protocol.width import wait_for_more
+from launcher.pod.gang.protocol.planned.width import wait_for_more
 from launcher.pod.outcome import Outcome
 from launcher.pod.programs.policy import Cause
 from launcher.pod.settings.nouns import Role
@@ -171,7 +171,7 @@ class Launcher:
         self.checks.looked(self)
         before = records.facts
         wished = member.leads and records.wish(member.lead.asked, member.lead.sealing, member.lead.looks_at_passes)
-        if records.keep(member.counter, member.rested) or wished:
+        if records.keep(member.counter, member.rested) or wished or member.awaits_record:
             self.read()
         if records.facts != before:
             self.nudge()

@@ -191,7 +191,7 @@ class Records:
         if latest and latest == wished and not self.facts.sealed:
             self._made(latest)
         stopped = max(files.stopped, default=0)
-        self._learn(known=True, highest=files.highest, latest=latest, stopped=stopped)
+        self._learn(known=True, highest=files.highest, latest=latest, stopped=stopped, rested=files.rest)
 
     def _made(self, generation: Generation) -> None:
         number = generation.number

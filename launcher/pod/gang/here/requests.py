@@ -67,7 +67,12 @@ class Report:
     stepping: Stepping | None = None
 
 
-Ask = Barrier | Share | Get | Report
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskLeaving:
+    """Say whether this generation ends soon, as planned: on every trainer at the same of its calls."""
+
+
+Ask = Barrier | Share | Get | Report | AskLeaving
 
 
 def understood(line: bytes) -> tuple[bytes, Ask] | None:
@@ -97,6 +102,8 @@ def _ask(said: Mapping[str, object]) -> Ask | None:
             return Share(key=key, text=json.dumps(value))
         case {"ask": "get", "key": str(key), "rank": (int() | None) as rank} if _is_name(key):
             return Get(key=key, rank=rank, timeout=_seconds(said))
+        case {"ask": "leaving"}:
+            return AskLeaving()
     return None
 
 

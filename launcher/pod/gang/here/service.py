@@ -59,7 +59,7 @@ class HereService:
             self._token = secrets.token_hex(16)
             self._session = HereSession(number=generation, rank=rank, trainers=trainers, over="")
             self._pacing = Pacing()
-            return ended | self._session.hear(self._word)
+            return ended | self._session.hear(self._word, time.monotonic())
 
         self._turn(change)
 
@@ -114,7 +114,7 @@ class HereService:
         def change() -> Answers:
             if word.number >= self._word.number:
                 self._word = word
-            return self._session.hear(word)
+            return self._session.hear(word, time.monotonic())
 
         self._turn(change)
 
@@ -137,10 +137,10 @@ class HereService:
 
         def change() -> Answers:
             self._check(caller)
+            now = time.monotonic()
             if isinstance(ask, Report) and not self._session.over:
-                now = time.monotonic()
                 self._pacing = self._pacing.reported(ask, now - self._spent.away(now))
-            return self._session.ask(caller, ask)
+            return self._session.ask(caller, ask, now)
 
         self._turn(change)
 

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from launcher.pod.gang.here.requests import MOST_FACTS, OK, Answer, Ask, Barrier, Get, Report, Share
+from launcher.pod.gang.here.requests import MOST_FACTS, OK, Answer, Ask, AskLeaving, Barrier, Get, Report, Share
 from launcher.pod.gang.protocol.barriers import SHARED_BY_ALL, SHARED_BY_ONE, weight
 from launcher.pod.gang.protocol.messages import AlarmTold, LeaderMessage, Marks, Trouble, Wait
 
@@ -36,6 +36,10 @@ class HereSession(Generic[_Caller]):
     then in `told`. An arrival stays after its caller's timeout: other trainers may have passed because of it. Of
     the names that are over the last ones are known, for a training may have any number of them. A caller in
     `outlasting` hears that its timeout is over once the leader tells what it has found since.
+
+    `stayed` counts the calls of `here.leaving()` that were told to go on, None where there was none. Once the leader
+    says that the generation ends soon, such a call waits until it is known at which one all trainers are told;
+    `leaves_by` is the end of the time that they have then.
     """
 
     number: int = 0
@@ -49,23 +53,34 @@ class HereSession(Generic[_Caller]):
     shared: dict[str, str] = field(default_factory=dict)
     progress: dict[str, float | str] = field(default_factory=dict)
     troubles: dict[tuple[Trouble, str], str] = field(default_factory=dict)
-    waiting: dict[_Caller, Barrier | Get] = field(default_factory=dict)
+    waiting: dict[_Caller, Barrier | Get | AskLeaving] = field(default_factory=dict)
+    stayed: int | None = None
+    leaves_by: float = 0.0
     outlasting: dict[_Caller, tuple[AlarmTold, ...]] = field(default_factory=dict)
 
     @property
     def marks(self) -> Marks:
         """What is published of this trainer."""
-        return Marks(at=tuple(sorted(self.arrived)), shared=dict(self.shared), progress=dict(self.progress))
+        told = {"at": tuple(sorted(self.arrived)), "shared": dict(self.shared), "progress": dict(self.progress)}
+        return Marks(**told, leave=self._leave)  # type: ignore[arg-type]
 
     @property
     def waits(self) -> tuple[Wait, ...]:
         """What is waited for without a timeout: a wait that has one ends by itself."""
-        return tuple(_as_wait(ask) for ask in self.waiting.values() if ask.timeout is None)
+        asks = (ask for ask in self.waiting.values() if not isinstance(ask, AskLeaving) and ask.timeout is None)
+        return tuple(_as_wait(ask) for ask in asks)
 
     @property
     def decisive(self) -> object:
         """What can change the gang's decisions: what is waited for and shared, the pass; not its steps."""
-        return frozenset(self.arrived), self.waits, self.shared, self.progress.get("pass"), self.troubles
+        at = frozenset(self.arrived)
+        return at, self.waits, self.shared, self.progress.get("pass"), self.troubles, self._leave
+
+    @property
+    def _leave(self) -> int | None:
+        if self.stayed is None:
+            return None
+        return self.stayed + 1 if self.word.leaving else 0
 
     def outlasts(self, caller: _Caller) -> bool:
         """Note that a barrier's timeout is over; return whether that is news, so that all can be looked at before."""
@@ -77,7 +92,7 @@ class HereSession(Generic[_Caller]):
                     return True
         return False
 
-    def ask(self, caller: _Caller, ask: Ask) -> dict[_Caller, Answer]:
+    def ask(self, caller: _Caller, ask: Ask, now: float = 0.0) -> dict[_Caller, Answer]:
         """Take a question; return the answers that can be given now."""
         if self.over:
             return {caller: {"ended": self.over}}
@@ -89,18 +104,22 @@ class HereSession(Generic[_Caller]):
         match ask:
             case Share():
                 self.shared = {**self.shared, ask.key: ask.text}
-                return {caller: OK} | self._settle()
+                return {caller: OK} | self._settle(now)
+            case AskLeaving():
+                self.stayed = self.stayed or 0
             case Barrier() if ask.name not in self.passed:
                 self.arrived.add(ask.name)
         self.waiting[caller] = ask
-        return self._settle()
+        return self._settle(now)
 
-    def hear(self, word: LeaderMessage) -> dict[_Caller, Answer]:
+    def hear(self, word: LeaderMessage, now: float = 0.0) -> dict[_Caller, Answer]:
         """Take the leader's message, if it is about this generation; return the answers that can be given now."""
         if self.over or word.number != self.number:
             return {}
+        if word.leaving and not self.word.leaving:
+            self.leaves_by = now + word.leaving.seconds
         self.word = word
-        answers = self._settle()
+        answers = self._settle(now)
         for caller in [each for each, before in self.outlasting.items() if before != word.found]:
             answers |= self.late(caller)
         return answers
@@ -148,19 +167,21 @@ class HereSession(Generic[_Caller]):
         self.troubles = {**self.troubles, (kind, name): words}
         return True
 
-    def _settle(self) -> dict[_Caller, Answer]:
+    def _settle(self, now: float) -> dict[_Caller, Answer]:
         passed = self.arrived.intersection(self.word.passed)
         self.arrived -= passed
         for name in passed:
             _remember(self.passed, name)
-        found = ((caller, self._answer(ask)) for caller, ask in self.waiting.items())
+        found = ((caller, self._answer(ask, now)) for caller, ask in self.waiting.items())
         answers = {caller: answer for caller, answer in found if answer is not None}
         for caller in answers:
             del self.waiting[caller]
             self.outlasting.pop(caller, None)
         return answers
 
-    def _answer(self, ask: Barrier | Get) -> Answer | None:
+    def _answer(self, ask: Barrier | Get | AskLeaving, now: float) -> Answer | None:
+        if isinstance(ask, AskLeaving):
+            return self._leaves(now)
         if isinstance(ask, Get):
             text = self._value(ask)
             return None if text is None else {"ok": _value_of(text)}
@@ -168,6 +189,16 @@ class HereSession(Generic[_Caller]):
             return None
         del self.passed[ask.name]
         _remember(self.told, ask.name)
+        return OK
+
+    def _leaves(self, now: float) -> Answer | None:
+        """Return whether this call is told that the generation ends soon; nothing while that is not decided."""
+        leaving, call = self.word.leaving, (self.stayed or 0) + 1
+        if leaving and not leaving.call:
+            return None
+        if leaving and call >= leaving.call:
+            return {"ok": [max(0.0, round(self.leaves_by - now, 3)), leaving.why]}
+        self.stayed = call
         return OK
 
     def _value(self, ask: Get) -> str | None:
@@ -178,7 +209,7 @@ class HereSession(Generic[_Caller]):
         held = (self.word.shared.get(str(rank), {}).get(ask.key) for rank in ranks)
         return next((text for text in held if text is not None), None)
 
-    def _refusal(self, ask: Barrier | Get | Share) -> str:
+    def _refusal(self, ask: Barrier | Get | Share | AskLeaving) -> str:
         match ask:
             case Barrier(name=name):
                 if name in self.told:

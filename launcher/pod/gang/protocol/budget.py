@@ -12,6 +12,8 @@ from launcher.pod.gang.protocol.messages import Failure, Generation
 
 # So often the same program failed with the same code and the same last line, and no pass was completed in between.
 ENOUGH = 3
+# So many starts in a row ended as planned without a new pass: a gang that is moved on and on comes nowhere either.
+MOST_LEFT = 3
 
 
 def reached_by(*newest: int | None) -> int:
@@ -24,12 +26,18 @@ def spent_by(last: Generation, reached: int) -> int:
     return max(0, last.spent - max(0, reached - _reached(last)))
 
 
-def following(last: Generation, cause: Failure, reached: int) -> Generation:
-    """Return what the start after a generation counts: of restarts, of passes, of failures alike."""
+def following(last: Generation, cause: Failure, reached: int, *, planned: bool = False) -> Generation:
+    """Return what the start after a generation counts: of restarts, of passes, of failures alike.
+
+    `planned`: it trained, and ended as planned. This spends nothing, but each third time in a row without a new pass.
+    """
     alike = _failures_alike(last, cause, reached)
+    left = (last.left if reached <= _reached(last) else 0) + planned
+    costs = not cause.told or left >= MOST_LEFT
     return replace(
         last,
-        restarts=last.restarts if cause.told else last.restarts + 1,
+        restarts=last.restarts + costs,
+        left=0 if costs else left,
         regained=last.restarts - spent_by(last, reached),
         reached=max(_reached(last), reached),
         failing=alike[0],

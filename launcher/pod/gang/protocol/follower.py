@@ -32,7 +32,12 @@ _ROLES = {
     MayRun.PSERVERS: frozenset({Role.PSERVER}),
     MayRun.ALL: frozenset({Role.PSERVER, Role.TRAINER}),
 }
-_MAY_RUN = {Stage.SERVING: MayRun.PSERVERS, Stage.TRAINING: MayRun.ALL, Stage.CHECKING: MayRun.ALL}
+_MAY_RUN = {
+    Stage.SERVING: MayRun.PSERVERS,
+    Stage.TRAINING: MayRun.ALL,
+    Stage.LEAVING: MayRun.ALL,
+    Stage.CHECKING: MayRun.ALL,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +45,8 @@ class Orders:
     """What to do now: the generation to be ready for, what may run in it, how it ends; when to ask again.
 
     `kill` says that its children end at once, without grace; `check` that its pserver is to be looked at. `look` is
-    the number of the look for which their stacks are to be taken.
+    the number of the look for which their stacks are to be taken. `leaving`: it all ends soon, as planned; `window`
+    is how long they go on where this launcher is told to stop.
     """
 
     ready: int = 0
@@ -49,6 +55,8 @@ class Orders:
     kill: bool = False
     check: bool = False
     look: int = 0
+    leaving: bool = False
+    window: float = 0.0
     verdict: Outcome | None = None
     until: float | None = None
 
@@ -61,7 +69,7 @@ def follow(view: View, rules: Rules) -> Orders:
         return _over(verdict, heard, view, rules)
     if view.mine.ready:
         return _in_generation(heard, word, view, rules)
-    return Orders(ready=_joined(word, view) if word else 0)
+    return Orders(ready=_joined(word, view, rules) if word else 0)
 
 
 def renewals(members: Sequence[Who], before: Mapping[str, float], view: View) -> dict[str, float]:
@@ -89,8 +97,16 @@ def instructed(before: Instructions, orders: Orders, now: float) -> Instructions
     cause = before.cause
     if cause is None or (orders.kill and cause.grace != 0):
         cause = _cause(orders, before.grace, now)
+    leaving = now if orders.leaving and before.leaving is None else before.leaving
     return replace(
-        before, run=_ROLES[orders.run], cause=cause, check=orders.check, look=orders.look, until=orders.until
+        before,
+        run=_ROLES[orders.run],
+        cause=cause,
+        check=orders.check,
+        look=orders.look,
+        leaving=leaving,
+        window=orders.window,
+        until=orders.until,
     )
 
 
@@ -106,10 +122,21 @@ def _verdict(view: View) -> Outcome | None:
     return next((verdict for status in statuses if (verdict := verdict_of(status, view))), None)
 
 
-def _joined(word: LeaderMessage, view: View) -> int:
+def awaits_record(word: LeaderMessage | None, view: View, rules: Rules) -> bool:
+    """Return whether a generation is made that this launcher has still to find in the record, by its own mount.
+
+    Where a narrower gang is enough, two that share no directory could each make one in a record of its own.
+    """
+    generation = word.generation if word and word.stage is Stage.READYING else None
+    return rules.width is not None and generation is not None and generation != view.record.latest
+
+
+def _joined(word: LeaderMessage, view: View, rules: Rules) -> int:
     """Return the number of the generation that this member can take part in, or 0; never one of the past."""
     mine, generation = view.mine, word.generation
     if word.stage is not Stage.READYING or generation is None or generation.number <= mine.known:
+        return 0
+    if awaits_record(word, view, rules):
         return 0
     mine_too = mine.who in generation.members and generation.digest == mine.digest
     able = mine.surveyed and mine.quiet and not mine.children and not mine.stopping
@@ -142,7 +169,15 @@ def _in_generation(heard: Heard, word: LeaderMessage | None, view: View, rules: 
         reason = word.cause.reason if word.cause else "the generation ended"
         return Orders(end=ended(reason), kill=kill, until=until)
     run = _MAY_RUN.get(word.stage, MayRun.NOTHING)
-    return Orders(ready=number, run=run, check=word.stage is Stage.CHECKING, look=word.look, until=until)
+    return Orders(
+        ready=number,
+        run=run,
+        check=word.stage is Stage.CHECKING,
+        look=word.look,
+        leaving=word.stage is Stage.LEAVING,
+        window=word.window,
+        until=until,
+    )
 
 
 def ended(reason: str) -> Outcome:

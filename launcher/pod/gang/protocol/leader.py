@@ -5,6 +5,7 @@ No I/O here. A generation needs every member, in each of its stages; the first t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from launcher.contract import NO_RESTART, Code
@@ -32,12 +33,14 @@ from launcher.pod.gang.protocol.leader_state import (
 )
 from launcher.pod.gang.protocol.lease import alive_until, lost_at, strangers_until
 from launcher.pod.gang.protocol.looks import explained, looked_around
-from launcher.pod.gang.protocol.messages import Failure, Generation, LeaderMessage, Stage, Status
+from launcher.pod.gang.protocol.messages import Failure, Generation, LeaderMessage, Marks, Stage, Status
+from launcher.pod.gang.protocol.planned.leaving import call_agreed, is_due, may_go_on, plan_end, window_of
+from launcher.pod.gang.protocol.planned.new_pass import all_saved
+from launcher.pod.gang.protocol.planned.width import Growth, grown, has_another_order, runs_without, too_few
 from launcher.pod.gang.protocol.reasons import deserted, lacking, told, unequal, unmet, unrecorded, unstaged
 from launcher.pod.gang.protocol.state import Rules, View
-from launcher.pod.gang.protocol.width import Growth, due, grown, has_another_order, runs_without, too_few
 from launcher.pod.outcome import Outcome
-from launcher.pod.settings.nouns import Role
+from launcher.pod.settings.nouns import Resize, Role
 
 # Every way from one stage to the next. A stage also lasts; from OVER there is none.
 TRANSITIONS = {
@@ -47,12 +50,16 @@ TRANSITIONS = {
     (Stage.SERVING, Stage.TRAINING): "every pserver accepts connections",
     (Stage.SERVING, Stage.GATHERING): "a pserver failed, or a member is lost",
     (Stage.TRAINING, Stage.GATHERING): "a child failed, a member is lost, or a wait cannot end",
+    (Stage.TRAINING, Stage.LEAVING): "a member was told to stop, or others are ready, and programs ask for a while",
     (Stage.TRAINING, Stage.CHECKING): "every trainer is done",
+    (Stage.LEAVING, Stage.GATHERING): "a pass is saved, every program has ended, or the while is over",
+    (Stage.LEAVING, Stage.CHECKING): "every trainer was done already",
     (Stage.CHECKING, Stage.GATHERING): "a pserver is found dead or stopped, or its pod is lost",
     (Stage.CHECKING, Stage.OVER): "every pserver was looked at and is well, and the verdict is sealed",
     (Stage.READYING, Stage.OVER): "the verdict of another leader stands in the record",
     (Stage.SERVING, Stage.OVER): "the verdict of another leader stands in the record",
     (Stage.TRAINING, Stage.OVER): "the verdict of another leader stands in the record",
+    (Stage.LEAVING, Stage.OVER): "the verdict of another leader stands in the record",
     (Stage.GATHERING, Stage.OVER): (
         "a failure that no restart cures, no restart left, a failure alike for the third time, or the deadline"
     ),
@@ -74,7 +81,7 @@ def lead(before: Lead, view: View, rules: Rules) -> Lead:
     if before.word.stage is Stage.GATHERING:
         after = _gather(before, view, rules)
     elif cause := _trouble(before.word, view, rules):
-        after = _end(before, explained(before.looks, cause, view.now), view, rules)
+        after = _end_soon(before, explained(before.looks, cause, view.now), view, rules)
     else:
         after = _advance(before, view, rules)
     return end_if_overdue(before, after, view, rules)
@@ -87,13 +94,15 @@ def due_again(lead: Lead, view: View, rules: Rules) -> float | None:
         return None
     if lead.sealing:
         return lead.since + SEALING
-    times = [time for time in (lead.not_before, lead.hold, due(lead.growth) or 0.0) if time > view.now]
+    times = [time for time in (lead.not_before, lead.hold, lead.looks_again or 0.0) if time > view.now]
     if lead.word.stage is Stage.TRAINING and lead.looks.due is not None:
         times.append(lead.looks.due)
     if lead.rival and strangers_until(lead.rival, limits) > view.now:
         times.append(strangers_until(lead.rival, limits))
     if lead.doubt is not None:
         times.append(lead.doubt + SEALING)
+    if lead.leave:
+        times.append(lead.leave.until)
     if lead.word.stage is Stage.GATHERING and lead.since + FIRST_QUESTION > view.now:
         times.append(lead.since + FIRST_QUESTION)
     if lead.word.stage is not Stage.TRAINING:
@@ -184,10 +193,11 @@ def _ask(before: Lead, view: View, rules: Rules) -> Lead:
         return _asked(before, Generation(number=0, members=(), digest="", reached=reached), view)
     if last is None or last.number < newest:
         last = _by_members(statuses, newest, reached)
-    like = following(last, cause, reached)
+    trained = before.begun is not None or before.word.cause is None  # another leader may have trained with it
+    like = following(last, cause, reached, planned=rules.width is not None and cause.told and trained)
     if repeated := hopeless(cause, like):
         return seal(before, repeated, view)
-    if not cause.told and like.spent > rules.restarts:
+    if like.restarts > last.restarts and like.spent > rules.restarts:
         return seal(before, cause, view, spent=like.spent - 1)
     unknown = recorded is not None and not _vouched(recorded, statuses, view)
     before = replace(before, hold=view.now if unknown else before.hold)
@@ -219,12 +229,15 @@ def _asked(before: Lead, like: Generation, view: View) -> Lead:
 
 
 def _vouched(recorded: Generation, statuses: list[Status], view: View) -> bool:
-    """Return whether a member here was there, or every member there is here again as another process 1.
+    """Return whether nothing of the recorded generation runs, or a member of it is here and knows what does.
 
+    Its leader has written so, a member here was there, or every member is here again as another process 1.
     Nobody who was there can say that one of an earlier generation ended, if theirs had not begun when it was over.
     """
     if recorded.after_strangers and view.begun < recorded.number:
         return False
+    if view.record.rested == recorded.number:
+        return True
     boots = {status.who.boot for status in statuses}
     pods = {status.who.uid for status in statuses if status.lone}
     known = any(who.boot in boots for who in recorded.members)
@@ -249,6 +262,17 @@ def _trouble(word: LeaderMessage, view: View, rules: Rules) -> Failure | None:
     return None
 
 
+def _end_soon(before: Lead, cause: Failure, view: View, rules: Rules) -> Lead:
+    """End a generation, as planned after a while where its programs ask for one; the first plan stands."""
+    if before.leave and cause.told:
+        return _end(before, before.leave.cause, view, rules)
+    word = before.word
+    if word.stage is not Stage.TRAINING or not word.window or not may_go_on(cause, view, rules):
+        return _end(before, cause, view, rules)
+    mine, told = plan_end(cause, word.window, view)
+    return replace(before, leave=mine, growth=Growth(), word=replace(word, stage=Stage.LEAVING, leaving=told))
+
+
 def _end(before: Lead, cause: Failure, view: View, rules: Rules) -> Lead:
     """End a generation; where no restart is left the verdict waits for a look at the passes: a new one gives one."""
     generation, cause = before.word.generation, on_its_node(cause, view)
@@ -265,17 +289,17 @@ def _end(before: Lead, cause: Failure, view: View, rules: Rules) -> Lead:
     pause = min(2.0 ** (quick - 2), SLOWEST) if quick > 1 else 0.0
     word = LeaderMessage(generation=generation, cause=cause, found=before.word.found)
     doubt = view.now if none_left else None
-    return replace(before, word=word, quick=quick, not_before=view.now + pause, doubt=doubt)
+    return replace(before, word=word, quick=quick, not_before=view.now + pause, doubt=doubt, leave=None)
 
 
 def _advance(before: Lead, view: View, rules: Rules) -> Lead:
     """Go on to the next stage when every member has come to the end of this one."""
     word = before.word
     waiting = next((why for address in view.order if (why := lacking(address, word, view))), "")
-    if word.stage is Stage.TRAINING:
+    if word.stage in (Stage.TRAINING, Stage.LEAVING):
         before, cause = _found_in_training(before, view, rules)
         if cause:
-            return _end(before, cause, view, rules)
+            return _end_soon(before, cause, view, rules)
         word, waiting = before.word, waiting and (before.growth.waiting or waiting)
     if waiting or view.now < before.hold:
         return replace(before, word=replace(word, waiting=waiting))
@@ -283,8 +307,9 @@ def _advance(before: Lead, view: View, rules: Rules) -> Lead:
         return replace(before, hold=0.0, word=replace(word, stage=Stage.SERVING, waiting=""))
     if word.stage is Stage.SERVING:
         return replace(before, begun=view.now, word=replace(word, stage=Stage.TRAINING, waiting=""))
-    if word.stage is Stage.TRAINING:
-        return replace(before, word=replace(word, stage=Stage.CHECKING, waiting=""))
+    if word.stage in (Stage.TRAINING, Stage.LEAVING):
+        word = replace(word, stage=Stage.CHECKING, waiting="", leaving=None)
+        return replace(before, leave=None, word=word)
     return sealing(replace(before, word=word), Outcome(code=0, reason="every trainer is done"), view)
 
 
@@ -295,15 +320,33 @@ def _found_in_training(before: Lead, view: View, rules: Rules) -> tuple[Lead, Fa
     if ending:
         return before, ending
     statuses = statuses_of(view)
-    growth, wider = grown(before.growth, word, view, rules)
-    if wider:
-        told = Failure(generation=word.number, code=Code.GANG, reason=wider, told=True)
-        return replace(before, growth=Growth()), told
     pods = [status for status in statuses if status.who.role is not Role.PSERVER]
     trainers = [trainer for status in pods for trainer in status.trainers]
     marks = [trainer.marks for trainer in trainers]
+    word = replace(word, window=window_of(marks, rules))
+    before, plan = _planned_end(replace(before, word=word), marks, view, rules)
+    if plan:
+        return before, plan
+    word = before.word
     passed, shared = gathered(marks, word, len(view.mine.trainers))
-    before = replace(before, growth=growth, word=replace(word, passed=passed, shared=shared))
+    before = replace(before, word=replace(word, passed=passed, shared=shared))
     if len(statuses) == len(view.order) and (why := deadlocked(trainers, before.word)):
         return before, Failure(generation=word.number, code=Code.GANG, reason=why)
     return before, None
+
+
+def _planned_end(before: Lead, marks: Sequence[Marks], view: View, rules: Rules) -> tuple[Lead, Failure | None]:
+    """Return why this generation ends as planned, now or soon: none goes on after the pass that it waits for."""
+    word = before.word
+    if before.leave and word.leaving:
+        mine, ends = is_due(before.leave, word.number, statuses_of(view), view)
+        before = replace(before, leave=mine, word=replace(word, leaving=call_agreed(word.leaving, marks)))
+        return before, mine.cause if ends else None
+    complete = len(statuses_of(view)) == len(view.order) and all_saved(marks)
+    growth, wider = grown(before.growth, word, view, rules, saved=complete)
+    if not wider:
+        return replace(before, growth=growth), None
+    told = Failure(generation=word.number, code=Code.GANG, reason=wider, told=True)
+    at_once = rules.width is None or rules.width.resize is not Resize.NOW or complete
+    window_now = 0.0 if at_once else word.window  # a pass was saved just now: nothing is lost
+    return replace(before, growth=Growth(), word=replace(word, window=window_now)), told

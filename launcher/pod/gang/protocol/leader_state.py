@@ -12,10 +12,11 @@ from launcher.contract import Code
 from launcher.pod.gang.protocol import lease
 from launcher.pod.gang.protocol.looks import Looks
 from launcher.pod.gang.protocol.messages import Failure, Generation, LeaderMessage, Stage, Status
+from launcher.pod.gang.protocol.planned.leaving import PlannedEnd
+from launcher.pod.gang.protocol.planned.width import Growth
 from launcher.pod.gang.protocol.reasons import of_one_node, told_by
 from launcher.pod.gang.protocol.state import Heard, NodeFailure, Rules, View
 from launcher.pod.gang.protocol.trust import unnamed
-from launcher.pod.gang.protocol.width import Growth
 from launcher.pod.outcome import Outcome
 
 # A volume that does not answer holds the verdict no longer than this.
@@ -45,11 +46,19 @@ class Lead:
     ended: NodeFailure | None = None  # what ended the last generation, for the record of the nodes
     doubt: float | None = None  # since when it is open whether a restart was given back: the passes are looked at
     growth: Growth = field(default_factory=Growth)
+    leave: PlannedEnd | None = None  # while its generation ends as planned
 
     @property
     def looks_at_passes(self) -> float | None:
         """The last look at the passes that it asks for."""
-        return self.doubt if self.doubt is not None else self.growth.asked
+        if self.doubt is not None:
+            return self.doubt
+        return self.leave.passes.asked if self.leave else self.growth.passes.asked
+
+    @property
+    def looks_again(self) -> float | None:
+        """When the passes are to be looked at again."""
+        return self.leave.passes.due if self.leave else self.growth.passes.due
 
 
 def statuses_of(view: View) -> list[Status]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
 
 from launcher.pod.gang.protocol import lease
-from launcher.pod.gang.protocol.follower import MayRun, Orders, ended, follow, leased, renewals
+from launcher.pod.gang.protocol.follower import MayRun, Orders, awaits_record, ended, follow, leased, renewals
 from launcher.pod.gang.protocol.leader import due_again, lead
 from launcher.pod.gang.protocol.leader_state import Lead
 from launcher.pod.gang.protocol.lease import Fence
@@ -28,6 +28,7 @@ from launcher.pod.gang.protocol.messages import (
     Trainer,
     Who,
 )
+from launcher.pod.gang.protocol.planned import width
 from launcher.pod.gang.protocol.state import Heard, Recorded, Rules, TrainerState, View
 from launcher.pod.gang.protocol.trust import believed
 from launcher.pod.outcome import Outcome
@@ -54,6 +55,9 @@ class Member:
     rules: Rules
     order: Order = NOBODY
     newest: Order = NOBODY  # that there would be now: while it is engaged it keeps its own
+    listed: Mapping[str, float] = field(
+        default_factory=dict
+    )  # trainers' pods by rank, and since when; where it varies
     lead: Lead = field(default_factory=Lead)
     last: Generation | None = None  # that this member took part in
     fence: Fence = field(default_factory=Fence)
@@ -63,6 +67,7 @@ class Member:
     renewed: Mapping[str, float] = field(default_factory=dict)  # its lease: by boot, when it was renewed last
     looked: float | None = None
     heard: Mapping[str, Heard] = field(default_factory=dict)  # at the last look, without what strangers say
+    awaits_record: bool = False  # of a generation that it would take part in
     wanted: int = 0  # looks at all stacks that the desk has asked for here
 
     @property
@@ -82,9 +87,20 @@ class Member:
         wanted = set(self.order.addresses if self.leads else self.order.addresses[:1])
         wanted.update(self.rival)
         wanted.update(self.newest.addresses if self.leads else ())
+        wanted.update(self._before_me)
         if self.last:
             wanted.update(who.address for who in (self.last.members if self.led else self.last.members[:1]))
         return frozenset(wanted - {own})
+
+    @property
+    def _before_me(self) -> Sequence[str]:
+        """Which listed pods it hears: those up to the first that is there, or all where it is the first itself."""
+        for place, address in enumerate(self.listed):
+            if address == self.status.who.address:
+                return tuple(self.listed)
+            if address not in self.status.left_out:
+                return tuple(self.listed)[: place + 1]
+        return tuple(self.listed)
 
     @property
     def counter(self) -> int | None:
@@ -126,6 +142,10 @@ class Member:
             staged=False,
             surveyed=False,
         )
+
+    def lists(self, trainers: Sequence[str], now: float) -> None:
+        """Take which trainers' pods are listed now, in the order of their ranks."""
+        self.listed = {address: self.listed.get(address, now) for address in trainers}
 
     def disband(self) -> None:
         """Drop the order: a pod is missing."""
@@ -238,7 +258,9 @@ class Member:
         self.fence = self._fence(view)
         word = None
         until = self.fence.until if self.fence.until > now else None
-        self._say(quiet=until is None)
+        left_out = width.pods_left_out(tuple(self.listed), self.listed, view, self.rules)
+        self._say(quiet=until is None, left_out=left_out.addresses)
+        until = soonest(until, left_out.due)
         if view.leads:
             view = replace(view, mine=self.status)
             self.lead = lead(self.lead, view, self.rules)
@@ -253,6 +275,7 @@ class Member:
         if asleep and self.status.ready:  # another gang may have begun: kill first, then think
             ends = None if orders.verdict else ended("this pod was suspended for too long")
             orders = Orders(end=ends, verdict=orders.verdict, kill=True)
+        self.awaits_record = not orders.ready and awaits_record(self.word, view, self.rules)
         self._obey(orders, view)
         return replace(orders, until=soonest(until, orders.until))
 

@@ -38,6 +38,7 @@ class Stage(StrEnum):
     READYING = contract.READYING  # it is made: waiting until every member says that it is ready for it
     SERVING = contract.SERVING  # pservers start
     TRAINING = contract.TRAINING  # trainers start
+    LEAVING = contract.LEAVING  # it ends soon as planned: trainers go on, and may save a pass
     CHECKING = contract.CHECKING  # every trainer is done: each pserver is looked at once more
     OVER = contract.OVER  # there is a verdict
 
@@ -83,6 +84,7 @@ class Generation:
     resume: int | None = None
     restarts: int = 0
     cause: str = ""
+    left: int = field(default=0, metadata=ADDED)  # how many starts in a row ended as planned without a new pass
     failing: str = field(default="", metadata=ADDED)  # the proof of the failure before it, and how often that came
     failed: int = field(default=0, metadata=ADDED)  # in a row, without a new pass
     regained: int = field(default=0, metadata=ADDED)
@@ -176,6 +178,18 @@ class AlarmTold:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Leaving:
+    """That a generation ends soon, as planned: why, and after how many seconds at the latest.
+
+    `call` says at which of their calls of `here.leaving()` all trainers hear of it; 0 while that is not known.
+    """
+
+    why: str
+    seconds: float
+    call: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderMessage:
     """What the leader says to all: the `word` of its status."""
 
@@ -190,6 +204,8 @@ class LeaderMessage:
     shared: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     look: int = field(default=0, metadata=ADDED)  # all are to take the stacks of their programs: this often so far
     found: tuple[AlarmTold, ...] = field(default=(), metadata=ADDED)  # of late, the newest last
+    window: float = field(default=0.0, metadata=ADDED)  # so long programs go on once a launcher was told to stop
+    leaving: Leaving | None = field(default=None, metadata=ADDED)  # with the stage of that name
 
     @property
     def number(self) -> int:
@@ -213,12 +229,17 @@ class Pace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marks:
-    """What a trainer said to its launcher: where it waits, what it shares, how far it is and how fast."""
+    """What a trainer said to its launcher: where it waits, what it shares, how far it is and how fast.
+
+    `leave` is there once it has called `here.leaving()`: 0, and in a generation that ends soon the first of its calls
+    that can be told so.
+    """
 
     at: tuple[str, ...] = ()
     shared: Mapping[str, str] = field(default_factory=dict)
     progress: Mapping[str, float | str] = field(default_factory=dict)
     pace: Pace | None = field(default=None, metadata=ADDED)
+    leave: int | None = field(default=None, metadata=ADDED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,6 +308,7 @@ class Status:
     regained: int = field(default=0, metadata=ADDED)  # of its restarts
     looked: int = field(default=0, metadata=ADDED)  # the leader's last look that it has answered
     standing: tuple[StackDigest, ...] = field(default=(), metadata=ADDED)  # of its programs, at that look
+    left_out: tuple[str, ...] = field(default=(), metadata=ADDED)  # who is not waited for, where it is the first
 
     @property
     def trainers(self) -> tuple[Trainer | Status, ...]:

@@ -125,7 +125,7 @@ def deserted(who: Who, word: LeaderMessage, view: View, rules: Rules) -> str:
     # Without a record two leaders may give their generations one number.
     another = word.generation is not None and status.digest != word.generation.digest
     wrong = (
-        (status.stopping, "was told to stop"),
+        (status.stopping and word.stage is not Stage.LEAVING, "was told to stop"),
         (heard.refused, "is gone: its launcher no longer listens"),
         (lease.silent(heard, view.now, limits), f"has not answered for {limits.lease:g} s"),
         (lease.unasking(heard, view.now, limits), f"has not polled the leader for {limits.lost:g} s"),
@@ -144,6 +144,7 @@ def lacking(address: str, word: LeaderMessage, view: View) -> str:
         Stage.READYING: (status.ready, "is getting ready"),
         Stage.SERVING: (status.serving, "is starting its pserver"),
         Stage.TRAINING: (status.trained, "is training"),
+        Stage.LEAVING: (status.trained, "is about to end, as planned"),
         Stage.CHECKING: (status.checked, "has not said yet how its pserver is"),
     }[word.stage]
     return "" if reached == word.number else f"{name} {doing}"

@@ -102,6 +102,7 @@ class Recorded:
     latest: Generation | None = None
     sealed: Outcome | None = None  # the verdict
     stopped: int = 0  # the highest generation that ended since a launcher was told to stop
+    rested: int = 0  # the generation of which nothing runs any more, as its leader knew
     trouble: str = ""  # why it is not up to date; tried again at each look
     held: str = ""  # for whom the run's first generation waits: an earlier run of the name may not be over
     unsealed: str = ""  # what follows where the verdict of success cannot be written
@@ -114,6 +115,7 @@ class Recorded:
 class Rules:
     """What a gang keeps to: its limits, how many restarts it has, how long children may take to end in one.
 
+    `window` is how long they may go on where the end is planned, if a program asks for that or all are `noticed`.
     The grace is no longer than from the end of a lease to the loss: who is cut off has ended before others go on.
     """
 
@@ -121,6 +123,8 @@ class Rules:
     restarts: int
     grace: float
     width: Width | None = None  # where it may change
+    window: float = 0.0
+    noticed: bool = False  # programs are given a signal: LAUNCHER_NOTICE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -260,7 +260,8 @@ class Recorder:
             self._made(newest)
         highest = max(self._facts.highest, newest.number if newest else 0)
         stopped = newest.number if newest and record.was_stopped(newest.number) else self._facts.stopped
-        self._learn(known=True, highest=highest, latest=newest, stopped=stopped)
+        rested = self._runs.rested() if self._runs else 0
+        self._learn(known=True, highest=highest, latest=newest, stopped=stopped, rested=rested)
 
     def _made(self, generation: Generation) -> None:
         facts = self._facts

@@ -86,6 +86,11 @@ class Runs:
         with self.record.home.opened(make=True) as own:
             put_number(own, REST, generation)
 
+    def rested(self) -> int:
+        """Return the generation of this run of which nothing runs any more, 0 where that is not said of any."""
+        with self.record.home.found() as own:
+            return number_in(own, REST) if own else 0
+
     def _own(self, home: Dir, own: Dir) -> int:
         """Return this key's number, 0 where it has none."""
         for number in (number_in(own, RUN), self._highest(home)):

@@ -7,16 +7,16 @@ from dataclasses import replace
 import pytest
 
 from launcher.pod.gang.protocol.messages import Generation, LeaderMessage, Stage
-from launcher.pod.gang.protocol.state import Heard, Recorded, View
-from launcher.pod.gang.protocol.width import (
+from launcher.pod.gang.protocol.planned.new_pass import PassLook
+from launcher.pod.gang.protocol.planned.width import (
     Growth,
-    due,
     grown,
     has_another_order,
     runs_without,
     too_few,
     wait_for_more,
 )
+from launcher.pod.gang.protocol.state import Heard, Recorded, View
 from launcher.pod.settings.nouns import Resize, Role, Width
 from tests.support.gang_world.views import (
     BORN_AGAIN,
@@ -136,7 +136,8 @@ NOT_YET = {
 @pytest.mark.parametrize("resize", [Resize.NOW, Resize.PASS])
 def test_who_is_not_ready_changes_nothing(seen: View, resize: Resize) -> None:
     rules = replace(RULES, width=replace(WIDTH, resize=resize))
-    assert grown(Growth(digest="three", asked=NOW), TRAINING, seen, rules) == (Growth(), "")
+    before = Growth(digest="three", passes=PassLook(asked=NOW))
+    assert grown(before, TRAINING, seen, rules) == (Growth(), "")
 
 
 def test_where_it_is_not_wished_for_nobody_comes() -> None:
@@ -152,13 +153,20 @@ def test_a_pass_that_is_new_since_all_were_ready_is_waited_for() -> None:
         return grown(before, TRAINING, wider(heard(FOURTH, sent=now), now=now, record=record), ELASTIC)
 
     asked, why = after(Growth(), None, NOW - 100, NOW)
-    assert (asked, why) == (Growth(digest="four", asked=NOW), "")
+    assert (asked, why) == (Growth(digest="four", passes=PassLook(asked=NOW)), "")
     assert after(asked, 7, NOW - 100, NOW + 0.5) == (asked, "")
     first, why = after(asked, None, NOW, NOW + 0.5)
-    assert (first.first, first.waiting, why) == (0, "1 pod is ready to take part after the next pass", "")
-    assert due(first) == NOW + 1.0
+    assert (first.passes.first, first.waiting, why) == (0, "1 pod is ready to take part after the next pass", "")
+    assert first.passes.due == NOW + 1.0
     again, why = after(first, None, NOW, NOW + 1.0)
-    assert (again.asked, why) == (NOW + 1.0, "")
-    assert after(again, 0, NOW + 1.0, NOW + 1.1) == (again, "1 pod is ready to take part")
-    assert after(replace(again, first=1), 0, NOW + 1.0, NOW + 1.1) == (replace(again, first=1), "")
-    assert due(Growth()) is None
+    assert (again.passes.asked, why) == (NOW + 1.0, "")
+    assert after(again, 0, NOW + 1.0, NOW + 1.1)[1] == "1 pod is ready to take part"
+    later = replace(again, passes=replace(again.passes, first=1))
+    assert after(later, 0, NOW + 1.0, NOW + 1.1) == (later, "")
+    assert PassLook().due is None
+
+
+def test_a_pass_that_all_have_just_saved_is_not_looked_for() -> None:
+    grown_now = grown(Growth(), TRAINING, wider(), ELASTIC, saved=True)
+    assert grown_now == (Growth(), "1 pod is ready to take part")
+    assert grown(Growth(), TRAINING, wider(newest=ALL[:3]), ELASTIC, saved=True) == (Growth(), "")

@@ -5,27 +5,78 @@ No I/O here. Who is there is what the peers' watch shows; a generation has one w
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from launcher.pod.gang.protocol import lease
 from launcher.pod.gang.protocol.messages import Generation, LeaderMessage, Stage, Status, Who
+from launcher.pod.gang.protocol.planned.new_pass import PassLook, looked
 from launcher.pod.gang.protocol.state import Rules, View
 from launcher.pod.settings.nouns import Resize, Role, Width
-
-_LOOK_AGAIN = 1.0  # seconds, at the passes while a new one is waited for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Growth:
-    """What a leader keeps of pods that are ready to take part beside those of its generation.
-
-    `asked` is the last look at the passes that was asked for.
-    """
+    """What a leader keeps of pods that are ready to take part beside those of its generation."""
 
     digest: str = ""  # of the order that would follow
     waiting: str = ""
-    asked: float | None = None
-    first: int | None = None  # how many passes were complete when all of its newcomers were ready
+    passes: PassLook = field(default_factory=PassLook)  # since all of its newcomers were ready
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """The addresses of pods that are listed and not waited for, and when there may be more of them."""
+
+    addresses: tuple[str, ...] = ()
+    due: float | None = None
+
+
+def pods_left_out(listed: Sequence[str], since: Mapping[str, float], view: View, rules: Rules) -> LeftOut:
+    """Return which of the listed trainers' pods the gang goes on without; `since` is when each was listed first.
+
+    The first of those that are there says it, from what it hears of all; who is not the first judges those before
+    itself, and believes the next one. Who was told to stop is not waited for. Who is silent is, for a while, unless
+    there are enough without it; and always where those that are left are not most of the last start: of two halves
+    that do not hear each other one goes on.
+    """
+    if rules.width is None:
+        return LeftOut()
+    stopping, silent, said = _unfit(listed, since, view, rules)
+    found = [address for address in listed if address not in stopping]
+    enough = len(found) - len(silent) >= rules.width.most
+    gone = {address: at if enough else at + rules.width.shrink_after for address, at in silent.items()}
+    over = {address for address, at in gone.items() if view.now >= at}
+    over = over if _go_on([each for each in found if each not in over], view) else set()
+    due = min((at for at in gone.values() if at > view.now), default=None)
+    return LeftOut(addresses=tuple(each for each in listed if each in {*stopping, *over, *said}), due=due)
+
+
+def _unfit(
+    listed: Sequence[str], since: Mapping[str, float], view: View, rules: Rules
+) -> tuple[set[str], dict[str, float], tuple[str, ...]]:
+    """Return who was told to stop, since when who is silent, and whom the first of the others leaves out."""
+    stopping, silent, judges = set[str](), dict[str, float](), False
+    for address in listed:
+        heard = view.of(address)
+        if address == view.mine.who.address:
+            judges = True
+        elif heard.status and heard.status.stopping:
+            stopping.add(address)
+        elif heard.refused or heard.stranger or lease.silent(heard, view.now, rules.limits):
+            last = max(heard.sent, since[address])
+            silent[address] = last if heard.refused else lease.lost_at(last, rules.limits)
+        elif not judges:
+            return stopping, silent, heard.status.left_out if heard.status else ()
+    return stopping, silent, ()
+
+
+def _go_on(there: Sequence[str], view: View) -> bool:
+    """Return whether those who are there are most of the last start's trainers, or half of them with its leader."""
+    latest = view.record.latest
+    members = [who.address for who in latest.members if who.role is not Role.PSERVER] if latest else []
+    left = [address for address in members if address in there]
+    return 2 * len(left) > len(members) or (2 * len(left) == len(members) and left[:1] == members[:1])
 
 
 def wait_for_more(trainers: int, width: Width, mine: Status) -> float:
@@ -70,30 +121,23 @@ def has_another_order(who: Who, word: LeaderMessage, view: View, rules: Rules) -
     return f"{view.name(who.address)} sees other pods" if elsewhere else ""
 
 
-def grown(before: Growth, word: LeaderMessage, view: View, rules: Rules) -> tuple[Growth, str]:
-    """Return what is kept of those who would take part as well, and why this generation makes way for a wider one."""
+def grown(
+    before: Growth, word: LeaderMessage, view: View, rules: Rules, *, saved: bool = False
+) -> tuple[Growth, str]:
+    """Return what is kept of those who would take part as well, and why this generation makes way for a wider one.
+
+    `saved` says that all trainers have just completed a pass, and do nothing before the leader's next word.
+    """
     width, generation = rules.width, word.generation
     if width is None or generation is None or width.resize is Resize.NEVER or not _wider(generation, view, rules):
         return Growth(), ""
     said = f"{_pods(len(view.newest) - len(generation.members))} ready to take part"
-    if width.resize is Resize.NOW:
+    if width.resize is Resize.NOW or saved:
         return before, said
-    if before.digest != view.newest_digest:
-        before = Growth(digest=view.newest_digest)
-    looked = before.asked is not None and view.record.read >= before.asked
-    if before.asked is None or (looked and view.now >= before.asked + _LOOK_AGAIN):
-        before = replace(before, asked=view.now)
-    if not looked:
-        return before, ""
-    reached = 0 if view.record.newest is None else view.record.newest + 1
-    if before.first is None:
-        return replace(before, first=reached, waiting=f"{said} after the next pass"), ""
-    return before, said if reached > before.first else ""
-
-
-def due(growth: Growth) -> float | None:
-    """Return when the passes are to be looked at again."""
-    return None if growth.asked is None else growth.asked + _LOOK_AGAIN
+    since = before.passes if before.digest == view.newest_digest else PassLook()
+    passes = looked(since, view)
+    waiting = f"{said} after the next pass" if passes.first is not None else ""
+    return Growth(digest=view.newest_digest, waiting=waiting, passes=passes), said if passes.came else ""
 
 
 def _pods(pods: int) -> str:

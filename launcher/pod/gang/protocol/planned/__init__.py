@@ -1,0 +1,1 @@
+"""The gang's protocol as pure functions: no socket, no clock, no volume."""
