@@ -42,6 +42,7 @@ class Checks:
     stopped: set[int] = field(default_factory=set)  # generations that a launcher's stop ended, or another width
     well: dict[int, set[str]] = field(default_factory=dict)  # whose pserver was well after every trainer was done
     met: dict[tuple[int, str], set[str]] = field(default_factory=dict)  # who came to a barrier
+    calls: dict[int, set[int]] = field(default_factory=dict)  # of `here.leaving` at which trainers were told
     mistaken: set[int] = field(default_factory=set)  # generations in which a trainer waits for what never comes
     complete: bool = False  # of one generation every trainer ended with 0, and every pserver was well after that
     failures: dict[str, dict[int, int]] = field(default_factory=dict)  # by proof and generation: passes
@@ -88,6 +89,12 @@ class Checks:
         """A barrier is passed by all, or by nobody."""
         missing = _boots(children.generation, without=Role.PSERVER) - self.met[children.generation.number, name]
         self.hold(not missing, f"barrier {name} is passed without {missing}")
+
+    def leaves(self, children: Children, call: int) -> None:
+        """All trainers of a generation are told at the same call that it ends soon."""
+        calls = self.calls.setdefault(children.generation.number, set())
+        calls.add(call)
+        self.hold(len(calls) == 1, f"trainers of generation {children.generation.number} leave at calls {calls}")
 
     def failed(self, children: Children, proof: str) -> None:
         self.failures.setdefault(proof, {})[children.generation.number] = self._passes
@@ -157,8 +164,9 @@ class Checks:
         self._cost(generation)
         if world.elastic:
             trainers = sum(who.role is not Role.PSERVER for who in generation.members)
-            most = world.size - world.separated
+            most = world.width.most
             self.hold(world.least <= trainers <= most, f"{trainers} of {world.least} to {most}")
+            self.hold(trainers % world.unit == 0, f"{trainers} in units of {world.unit}")
             self.hold(bool(self.generations) or 2 * trainers > most, f"a run begins with {trainers} of {most}")
         resume = generation.resume
         self.hold(resume is None or resume in world.volume.passes, f"pass {resume} is not complete")

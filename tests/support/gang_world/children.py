@@ -90,7 +90,8 @@ class Children:
 
     def told(self) -> None:
         """Be told to stop."""
-        self.stop = self.stop or policy.stopped(signal.SIGTERM, self.launcher.world.now)
+        world, window = self.launcher.world, self.instructions.window
+        self.stop = self.stop or policy.stopped(signal.SIGTERM, world.now, window=window, grace=world.stop_grace)
         self.turn()
 
     def alarm(self, code: int, *, speechless: bool) -> None:
@@ -116,6 +117,7 @@ class Children:
         """Have the programs go on that have got their answers."""
         for pid, answer in answers.items():
             program = self.programs[pid]
+            program.answer = answer.get("ok")
             self.launcher.checks.hold("misuse" not in answer, f"a sound program is refused: {answer}")
             if isinstance(program.asked, Barrier):
                 self.launcher.checks.passed(self, program.asked.name)
@@ -168,7 +170,9 @@ class Children:
     def _trained(self) -> bool:
         awaited = self.planned[-1].role is Role.TRAINER
         there = not awaited or any(child.role is Role.TRAINER for child in self.known)
-        return Role.TRAINER in self.instructions.run and there and policy.trained(self.known)
+        return (
+            Role.TRAINER in self.instructions.run and there and policy.trained(self.known, self.instructions.leaving)
+        )
 
     def _checked(self, *, trained: bool) -> tuple[bool, Outcome | None]:
         """Look at the pserver, if every trainer is done: what the kernel says of it now."""
@@ -252,7 +256,8 @@ class Children:
         if self.launcher.children is not self:
             return
         self.known = tuple(self._ended(child, code) if child.pid == pid else child for child in self.known)
-        if any(child.pid == pid and child.role is Role.TRAINER and policy.trained((child,)) for child in self.known):
+        trainers = [child for child in self.known if child.pid == pid and child.role is Role.TRAINER]
+        if trainers and policy.trained(trainers, self.instructions.leaving) and not self.programs[pid].left:
             self.launcher.checks.trained(self)
         self.launcher.session.gone(pid)
         self.turn()

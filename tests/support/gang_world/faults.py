@@ -106,6 +106,15 @@ def scale(world: World, pod: Pod, fault: Fault) -> None:
         world.add(job, slot, _address(world, pod, 2 * number + fault.detail % 2), delay=fault.span / 4)
 
 
+def dark(world: World, pod: Pod, fault: Fault) -> None:
+    """A node loses power, and its pod stays listed for long: nobody but the gang itself can tell that it is gone."""
+    if pod.role is Role.PSERVER:
+        return
+    pod.silent = True
+    world.kill(pod)
+    world.after(2 * fault.span, None, partial(_replaced, world, pod, fault))
+
+
 def unfit(world: World, pod: Pod, fault: Fault) -> None:
     """A pod leaves, and the one that comes for it cannot stage its data; a sound one takes its place later."""
     if pod.role is Role.PSERVER:
@@ -320,7 +329,7 @@ def _killed(world: World, pod: Pod) -> None:
 
 _KINDS = (crash, vanish, stranger, delete, fail, doom, stick, slow, err, alarm)
 _PLACES = (freeze, cut, alone, lost, rack, blind, flap, hang, apply)
-_WIDTHS = (leave, scale, suspend, unfit)
+_WIDTHS = (leave, scale, suspend, unfit, dark)
 WIDTHS = {each.__name__: each for each in _WIDTHS}
 FAULTS: dict[str, Callable[[World, Pod, Fault], None]] = {each.__name__: each for each in (*_KINDS, *_PLACES)}
 

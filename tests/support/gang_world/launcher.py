@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
@@ -40,8 +40,10 @@ class Launcher:
     pod: Pod
     boot: str
     alive: bool = True
+    listed: tuple[Pod, ...] = ()
+    listed_since: float = 0.0
+    left_out: tuple[str, ...] = ()
     seen: Order = NOBODY
-    seen_since: float = 0.0
     rank: int | None = None
     staging: object = None
     children: Children | None = None
@@ -129,16 +131,34 @@ class Launcher:
 
     def discover(self, pods: tuple[Pod, ...]) -> None:
         """Take which pods there are."""
-        before, self.seen, self.rank = self.seen, NOBODY, None
-        if self.world.are_enough(pods) and self.pod in pods:
-            ordered = sorted(pods, key=lambda pod: (pod.role is not Role.PSERVER, pod.address))
-            digest = " ".join(f"{pod.address}={pod.uid}" for pod in ordered)
-            self.seen = Order(addresses=tuple(pod.address for pod in ordered), digest=digest)
-            self.rank = ordered.index(self.pod)
-        if self.seen != before:
-            self.seen_since = self.world.now
-        self.member.newest = self.seen
+        complete = self.world.are_enough(pods) and self.pod in pods
+        before, self.listed = self.listed, self._ordered(pods) if complete else ()
+        if self.listed != before:
+            self.listed_since = self.world.now
+        self._narrow()
         self.look()
+
+    @staticmethod
+    def _ordered(pods: Iterable[Pod]) -> tuple[Pod, ...]:
+        return tuple(sorted(pods, key=lambda pod: (pod.role is not Role.PSERVER, pod.address)))
+
+    def _narrow(self) -> None:
+        """Take who takes part of those who are listed, as `Roster.narrowed` does."""
+        self.seen, self.rank, self.left_out = NOBODY, None, self.member.status.left_out
+        pservers = [pod for pod in self.listed if pod.role is Role.PSERVER]
+        trainers = [pod for pod in self.listed if pod.role is not Role.PSERVER]
+        part, enough = trainers, bool(self.listed)
+        if self.world.elastic:
+            there = [pod for pod in trainers if pod.address not in self.left_out]
+            part = there[: self.world.width.of(len(there))]
+            enough = bool(self.listed) and len(part) >= self.world.least
+            self.member.lists([pod.address for pod in trainers], self.world.now)
+        order = [*pservers, *part]
+        if enough and self.pod in order:
+            digest = " ".join(f"{pod.address}={pod.uid}" for pod in order)
+            self.seen = Order(addresses=tuple(pod.address for pod in order), digest=digest)
+            self.rank = order.index(self.pod)
+        self.member.newest = self.seen
 
     def look(self) -> None:
         """Look, while children run and otherwise."""
@@ -154,6 +174,9 @@ class Launcher:
     def _look_idle(self) -> None:
         self._meet()
         orders = self.decide()
+        if self.member.status.left_out != self.left_out:
+            self._narrow()
+            self.nudge()
         if self.verdict:
             self._leave()
             return
@@ -206,11 +229,11 @@ class Launcher:
         """Return the order to take: a narrow one after a while in which nobody came or went."""
         if not (self.seen.digest and self.world.rules.width):
             return self.seen
-        trainers = len(self.seen.addresses) - self.world.separated
+        trainers = len(self.listed) - self.world.separated
         wait = wait_for_more(trainers, self.world.rules.width, self.member.status)
-        if self.world.now >= self.seen_since + wait:
+        if self.world.now >= self.listed_since + wait:
             return self.seen
-        self.wake_at(self.seen_since + wait)
+        self.wake_at(self.listed_since + wait)
         return NOBODY
 
     def _staged(self, token: object) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from launcher.pod.gang.here.requests import Ask, Barrier, Get, Share
+from launcher.pod.gang.here.requests import Ask, AskLeaving, Barrier, Get, Share
+from launcher.pod.gang.protocol.planned.new_pass import SAVED
 from launcher.pod.settings.nouns import Role
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ class Program:
     mistake: Ask | None = None  # what it asks for after its next pass, though nobody else comes there
     leaves: bool = False  # after its next pass, as if it were done
     said: str = ""  # its last line
+    answer: object = None  # to what it asked last
+    left: bool = False  # it ended since it was told that all end soon
     script: Script = field(default_factory=lambda: iter(()))
 
 
@@ -55,7 +58,16 @@ def training(program: Program, children: Children) -> Script:
     world, generation, rank = children.launcher.world, children.generation, children.rank
     if world.talks:
         yield Share(key="start", text="0") if rank == 0 else Get(key="start", rank=0)
+    calls = 0
     for number in range(0 if generation.resume is None else generation.resume + 1, PASSES):
+        for _ in range(3 if world.asks else 0):
+            yield AskLeaving()
+            calls += 1
+            if program.answer:
+                children.launcher.checks.leaves(children, calls)
+                yield from _leaving(program, children, number)
+                return
+            yield world.some(0.1, 0.4)
         late, program.slow = program.slow, 0.0
         yield world.some(0.8, 1.2) + late
         doom = world.dooms.get(children.launcher.pod.slot)
@@ -69,5 +81,18 @@ def training(program: Program, children: Children) -> Script:
             yield mistake
         if children.launcher.boot == generation.members[-1].boot:
             world.volume.passes.add(number)
+        if world.asks:
+            yield Barrier(name=f"{SAVED}{number})")
         if world.talks:
             yield Barrier(name=f"pass-{number}")
+
+
+def _leaving(program: Program, children: Children, number: int) -> Script:
+    """Save a pass, as all do, and end, or wait to be ended."""
+    program.left = True
+    yield children.launcher.world.some(0.1, 2.0)
+    if children.launcher.boot == children.generation.members[-1].boot:
+        children.launcher.world.volume.passes.add(number)
+    if children.rank % 2:
+        yield Barrier(name=f"{SAVED}{number})")
+        yield 1000.0

@@ -115,7 +115,7 @@ class Records:
     doubt: float = 0.0
 
     def __post_init__(self) -> None:
-        self.facts = Recorded(known=False, held=UNREAD, read=0.0) if self.volume else Recorded()
+        self.facts = Recorded(known=False, held=UNREAD, read=0.0, looked=0.0) if self.volume else Recorded()
 
     def wish(self, generation: Generation | None, verdict: Outcome | None, doubt: float | None) -> bool:
         """Take what the leader asks for; return whether that is news."""
@@ -191,7 +191,7 @@ class Records:
         if latest and latest == wished and not self.facts.sealed:
             self._made(latest)
         stopped = max(files.stopped, default=0)
-        self._learn(known=True, highest=files.highest, latest=latest, stopped=stopped, rested=files.rest)
+        self._learn(known=True, highest=files.highest, latest=latest, stopped=stopped, rested=files.rest, looked=now)
 
     def _made(self, generation: Generation) -> None:
         number = generation.number

@@ -28,6 +28,10 @@ class World:
     size: int
     least: int = 0  # so many trainers are enough, where not all are needed
     resize: Resize = Resize.PASS
+    spares: int = 0  # of the size
+    unit: int = 1
+    asks: bool = False  # trainers ask whether all end soon, and save a pass then
+    noticed: bool = False
     seed: int = 0
     restarts: int = 3
     recorded: bool = True
@@ -53,10 +57,22 @@ class World:
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)  # noqa: S311  # nothing is secret here
         limits = Limits(lost=15.0, lease=10.0, wait=3.0, gather=200.0, regather=200.0)
-        most = self.size - self.separated
-        width = Width(least=self.least, most=most, settle=6.0, shrink_after=9.0, resize=self.resize)
+        self.width = Width(
+            least=self.least,
+            most=self.size - self.separated - self.spares,
+            settle=6.0,
+            shrink_after=9.0,
+            resize=self.resize,
+            spares=self.spares,
+            unit=self.unit,
+        )
         self.rules = Rules(
-            limits=limits, restarts=self.restarts, grace=self.grace, width=width if self.elastic else None
+            limits=limits,
+            restarts=self.restarts,
+            grace=self.grace,
+            width=self.width if self.elastic else None,
+            window=self.stop_grace / 2,
+            noticed=self.noticed,
         )
         self.volume = Volume(peer_timeout=limits.lost)
         self.count = 0

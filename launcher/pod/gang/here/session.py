@@ -78,9 +78,9 @@ class HereSession(Generic[_Caller]):
 
     @property
     def _leave(self) -> int | None:
-        if self.stayed is None:
-            return None
-        return self.stayed + 1 if self.word.leaving else 0
+        if self.word.leaving:
+            return (self.stayed or 0) + 1
+        return None if self.stayed is None else 0
 
     def outlasts(self, caller: _Caller) -> bool:
         """Note that a barrier's timeout is over; return whether that is news, so that all can be looked at before."""

@@ -36,7 +36,14 @@ from launcher.pod.gang.protocol.looks import explained, looked_around
 from launcher.pod.gang.protocol.messages import Failure, Generation, LeaderMessage, Marks, Stage, Status
 from launcher.pod.gang.protocol.planned.leaving import call_agreed, is_due, may_go_on, plan_end, window_of
 from launcher.pod.gang.protocol.planned.new_pass import all_saved
-from launcher.pod.gang.protocol.planned.width import Growth, grown, has_another_order, runs_without, too_few
+from launcher.pod.gang.protocol.planned.width import (
+    Growth,
+    grown,
+    has_another_order,
+    others_may_train,
+    runs_without,
+    too_few,
+)
 from launcher.pod.gang.protocol.reasons import deserted, lacking, told, unequal, unmet, unrecorded, unstaged
 from launcher.pod.gang.protocol.state import Rules, View
 from launcher.pod.outcome import Outcome
@@ -138,7 +145,8 @@ def _gather(before: Lead, view: View, rules: Rules) -> Lead:
             before, asked=None, begun=None, hold=hold, word=LeaderMessage(stage=Stage.READYING, generation=asked)
         )
     fatal = failure_of(view, None) or unequal(view)
-    if fatal and not awaits_askers(before, view, rules):
+    before = replace(before, failed=(before.failed or view.now) if fatal else None)
+    if fatal and not awaits_askers(before, view, rules) and not others_may_train(before.failed or 0.0, view, rules):
         return seal(before, fatal, view)
     if not (waiting or view.record.known):
         waiting = unrecorded(view, "read")
@@ -183,7 +191,7 @@ def _ask(before: Lead, view: View, rules: Rules) -> Lead:
     newest = max(number_of(last), *(status.known for status in statuses))
     stopped = newest > 0 and newest in (view.record.stopped, *(status.stopped for status in statuses))
     found = Failure(generation=number_of(last), code=Code.GANG, reason=lost, address=leader, told=stopped)
-    cause = before.word.cause
+    cause = before.word.cause if before.word.number == newest else None  # what ended an earlier one says nothing of it
     if cause is None:
         cause = on_its_node(found, view)
         before = replace(before, ended=failure_noted(cause, view))
@@ -193,7 +201,7 @@ def _ask(before: Lead, view: View, rules: Rules) -> Lead:
         return _asked(before, Generation(number=0, members=(), digest="", reached=reached), view)
     if last is None or last.number < newest:
         last = _by_members(statuses, newest, reached)
-    trained = before.begun is not None or before.word.cause is None  # another leader may have trained with it
+    trained = before.begun is not None or before.word.number != newest  # another leader may have trained with it
     like = following(last, cause, reached, planned=rules.width is not None and cause.told and trained)
     if repeated := hopeless(cause, like):
         return seal(before, repeated, view)

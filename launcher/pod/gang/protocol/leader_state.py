@@ -47,6 +47,7 @@ class Lead:
     doubt: float | None = None  # since when it is open whether a restart was given back: the passes are looked at
     growth: Growth = field(default_factory=Growth)
     leave: PlannedEnd | None = None  # while its generation ends as planned
+    failed: float | None = None  # since when somebody has failed before any generation here
 
     @property
     def looks_at_passes(self) -> float | None:

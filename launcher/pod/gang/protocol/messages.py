@@ -231,8 +231,8 @@ class Pace:
 class Marks:
     """What a trainer said to its launcher: where it waits, what it shares, how far it is and how fast.
 
-    `leave` is there once it has called `here.leaving()`: 0, and in a generation that ends soon the first of its calls
-    that can be told so.
+    `leave` is there once it has called `here.leaving()`: 0; and in a generation that ends soon the first of its calls
+    that can be told so, whether it makes any or not.
     """
 
     at: tuple[str, ...] = ()

@@ -102,6 +102,7 @@ class Recorded:
     latest: Generation | None = None
     sealed: Outcome | None = None  # the verdict
     stopped: int = 0  # the highest generation that ended since a launcher was told to stop
+    looked: float = math.inf  # when the last look at all of it began; for ever where there is none
     rested: int = 0  # the generation of which nothing runs any more, as its leader knew
     trouble: str = ""  # why it is not up to date; tried again at each look
     held: str = ""  # for whom the run's first generation waits: an earlier run of the name may not be over

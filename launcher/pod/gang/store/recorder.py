@@ -51,7 +51,8 @@ class Recorder:
         self._runs = runs
         self._output = output
         read = 0.0 if record and output and resumes else math.inf
-        self._facts = Recorded(known=record is None, held=_UNREAD if runs else "", read=read)
+        looked = 0.0 if record else math.inf
+        self._facts = Recorded(known=record is None, held=_UNREAD if runs else "", read=read, looked=looked)
         self._number = 0  # of this key's run, once it is made
         self._stillness = Stillness()
         self._nodes = NodeFailures()
@@ -251,6 +252,7 @@ class Recorder:
             self._learn(sealed=overtaken(newer))
 
     def _read(self, record: Record, wished: Generation | None) -> None:
+        begun = self._clock()
         # A number alone counts too: the file that it names may be late to be seen, its gang is not.
         self._learn(highest=max(self._facts.highest, record.highest()), sealed=self._facts.sealed or record.verdict())
         self._give_way()
@@ -261,7 +263,7 @@ class Recorder:
         highest = max(self._facts.highest, newest.number if newest else 0)
         stopped = newest.number if newest and record.was_stopped(newest.number) else self._facts.stopped
         rested = self._runs.rested() if self._runs else 0
-        self._learn(known=True, highest=highest, latest=newest, stopped=stopped, rested=rested)
+        self._learn(known=True, highest=highest, latest=newest, stopped=stopped, rested=rested, looked=begun)
 
     def _made(self, generation: Generation) -> None:
         facts = self._facts
@@ -274,8 +276,8 @@ class Recorder:
         with self._changed:
             before, self._facts = self._facts, replace(self._facts, **news)  # type: ignore[arg-type]
             after = self._facts
-        if after == before:
-            return
+        if replace(after, looked=before.looked) == before:
+            return  # that a look saw nothing new wakes nobody
         if after.trouble:
             self._trouble.tell(after.trouble)
         else:

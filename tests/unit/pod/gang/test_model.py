@@ -117,9 +117,15 @@ def test_any_two_faults_are_survived(turn: int) -> None:
 def elastic(faults: Sequence[Fault], number: int, size: int = 3) -> World:
     """Play a history of a gang that may be narrower."""
     apart = number % 5 == 0
+    spares = number % 11 == 0
+    least = 1 + number % max(1, size - 1 - apart - spares)
     world = World(
         size=size,
-        least=1 + number % (size - 1 - apart),
+        least=least,
+        spares=spares,
+        unit=2 if number % 13 == 0 and size - apart - spares > 2 else 1,
+        asks=number % 3 == 1,
+        noticed=number % 17 == 0,
         resize=tuple(Resize)[number % 3],
         seed=number % 97,
         stubborn=number % 2 == 0,

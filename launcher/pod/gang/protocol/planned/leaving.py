@@ -46,8 +46,8 @@ def plan_end(cause: Failure, seconds: float, view: View) -> tuple[PlannedEnd, Le
 
 def call_agreed(leaving: Leaving, marks: Sequence[Marks]) -> Leaving:
     """Return it with the call at which all trainers are told, once every launcher has said what is left to it."""
-    calls = [each.leave for each in marks if each.leave is not None]
-    return leaving if leaving.call or not calls or not all(calls) else replace(leaving, call=max(calls))
+    calls = [each.leave or 0 for each in marks]
+    return leaving if leaving.call or not all(calls) else replace(leaving, call=max(calls))
 
 
 def is_due(before: PlannedEnd, number: int, statuses: Sequence[Status], view: View) -> tuple[PlannedEnd, bool]:

@@ -112,6 +112,17 @@ def runs_without(view: View) -> str:
     return ""
 
 
+def others_may_train(failed: float, view: View, rules: Rules) -> bool:
+    """Return whether there may be a gang that trains, and that a failure of those who come has nothing to do with.
+
+    They end by themselves then, and not the run. What the record says counts from the failure on.
+    """
+    if rules.width is None:
+        return False
+    known = max((status.known for address in view.order if (status := view.of(address).status)), default=0)
+    return known < view.record.highest or view.record.looked < failed
+
+
 def has_another_order(who: Who, word: LeaderMessage, view: View, rules: Rules) -> str:
     """Return why a member is not ready for a generation since pods came or went, or nothing: nobody failed."""
     status, generation = view.of(who.address).status, word.generation

@@ -182,10 +182,17 @@ def test_a_wait_that_cannot_end_is_an_ordinary_failure_of_the_gang() -> None:
 
 
 def test_a_generation_goes_on_from_the_newest_pass_that_all_see_with_the_next_number() -> None:
-    seen = view(status(2, passes=(0, 1, 2), known=4), status(3, passes=None), record=Recorded(highest=3))
+    seen = view(status(2, passes=(0, 1, 2)), status(3, passes=None), record=Recorded(highest=3))
     asked = lead(RAN, seen, RULES).asked
     assert asked
-    assert (asked.number, asked.resume, asked.restarts, asked.cause) == (5, 1, 1, "a child ended with 7")
+    assert (asked.number, asked.resume, asked.restarts, asked.cause) == (4, 1, 1, "a child ended with 7")
+
+
+def test_what_ended_an_earlier_generation_says_nothing_of_a_later_one_that_another_led() -> None:
+    told = replace(RAN, word=replace(RAN.word, cause=Failure(generation=1, code=7, reason="a stop", told=True)))
+    asked = lead(told, view(status(2, passes=(0, 1, 2), known=4)), RULES).asked
+    assert asked
+    assert (asked.number, asked.restarts, asked.cause) == (5, 1, "10.0.0.1, the leader, was lost")
 
 
 def test_a_stop_spends_no_restart_and_is_told_to_the_next_start() -> None:
