@@ -313,7 +313,7 @@ class Membership:
         if found.succeeded:
             raise Decided(Outcome(code=0, reason="another pod of this job has succeeded: every trainer is done"))
         self._member.disband()
-        if self._met:
+        if self._met or found.spare:  # before that the peer watch tells what it waits for
             self._tell_waiting(found.reason)
 
     def _tell_waiting(self, reason: str) -> None:

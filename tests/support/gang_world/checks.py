@@ -152,7 +152,9 @@ class Checks:
             self.hold(not cannot_end or word.number in self.mistaken, f"a sound wait: {word.cause}")
             only_told = word.cause is not None and "ALARM 0" in word.cause.reason
             self.hold(not only_told, f"what was only to be told ends a generation: {word.cause}")
-            over = word.stage is Stage.OVER and word.verdict is not None and word.verdict.code != 0
+            newer = self.world.recorded and self.world.volume.newer(self.key)
+            own = word.verdict is not None and not (newer and overtaken(newer) == word.verdict)
+            over = word.stage is Stage.OVER and own and word.verdict is not None and word.verdict.code != 0
             self.hold(
                 not over or not self._runs_without(launcher), f"a newcomer ends a gang that runs: {word.verdict}"
             )

@@ -191,7 +191,7 @@ def _ask(before: Lead, view: View, rules: Rules) -> Lead:
     newest = max(number_of(last), *(status.known for status in statuses))
     stopped = newest > 0 and newest in (view.record.stopped, *(status.stopped for status in statuses))
     found = Failure(generation=number_of(last), code=Code.GANG, reason=lost, address=leader, told=stopped)
-    cause = before.word.cause if before.word.number == newest else None  # what ended an earlier one says nothing of it
+    cause = before.word.cause if before.word.number == newest else None  # else of an earlier one
     if cause is None:
         cause = on_its_node(found, view)
         before = replace(before, ended=failure_noted(cause, view))
