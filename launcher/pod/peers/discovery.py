@@ -10,6 +10,7 @@ from contextlib import closing
 from launcher.pod.log import Tell
 from launcher.pod.peers.gather import Rosters
 from launcher.pod.peers.roster import Roster, Waiting
+from launcher.pod.peers.seeking import Seeking
 from launcher.pod.settings.nouns import PeersFrom, Settings
 
 
@@ -19,9 +20,20 @@ class PeerWatch:
     def __init__(self, settings: Settings, nudge: Callable[[], None], tell: Tell) -> None:
         self.latest: Roster | Waiting | None = None
         self.broken: BaseException | None = None
-        self.seeking = threading.Event()  # set while a peer is missing: names are looked up again
+        self.seeking = Seeking()  # set while a peer is missing: names are looked up again
+        self._elastic = settings.width.elastic
         self._nudge = nudge
         threading.Thread(target=self._look, args=(settings, tell), name="peer watch", daemon=True).start()
+
+    def asked_by(self, address: str) -> None:
+        """Look names up once more, as a launcher that nobody knows asked from there; for any thread.
+
+        Where the width may change it may be a pod that comes to a gang that runs, in which nobody is missing.
+        """
+        found = self.latest
+        known = isinstance(found, Roster) and any(peer.address == address for _, peer in found.members)
+        if self._elastic and not known:
+            self.seeking.once()
 
     def _look(self, settings: Settings, tell: Tell) -> None:
         try:
@@ -34,7 +46,7 @@ class PeerWatch:
 
 
 def rosters(
-    settings: Settings, tell: Tell, seeking: threading.Event, *, clock: Callable[[], float] = time.monotonic
+    settings: Settings, tell: Tell, seeking: Seeking, *, clock: Callable[[], float] = time.monotonic
 ) -> Rosters:
     """Yield the complete roster, or who is missing, at each change.
 
@@ -56,25 +68,25 @@ def _complete(roster: Roster, tell: Tell, *, seconds: float) -> None:
     tell("roster_complete", running=running, rank=roster.rank, digest=roster.digest, seconds=seconds)
 
 
-def _kubernetes(settings: Settings, tell: Tell, seeking: threading.Event) -> Rosters:
+def _kubernetes(settings: Settings, tell: Tell, seeking: Seeking) -> Rosters:
     from launcher.pod.peers import from_api  # 0.2 s and 43 MB, which the other ways do without
 
     return from_api.rosters(settings, tell, seeking)
 
 
-def _dns(settings: Settings, tell: Tell, seeking: threading.Event) -> Rosters:
+def _dns(settings: Settings, tell: Tell, seeking: Seeking) -> Rosters:
     from launcher.pod.peers import from_dns
 
     return from_dns.rosters(settings, tell, seeking)
 
 
-def _static(settings: Settings, tell: Tell, seeking: threading.Event) -> Rosters:
+def _static(settings: Settings, tell: Tell, seeking: Seeking) -> Rosters:
     from launcher.pod.peers import from_list
 
     return from_list.rosters(settings, tell, seeking)
 
 
-def _alone(settings: Settings, _tell: Tell, _seeking: threading.Event) -> Rosters:
+def _alone(settings: Settings, _tell: Tell, _seeking: Seeking) -> Rosters:
     from launcher.pod.peers import from_list
 
     return from_list.alone(settings)

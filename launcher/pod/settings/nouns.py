@@ -91,6 +91,11 @@ class Width:
         """Whether it may change."""
         return self.least < self.most
 
+    @property
+    def most_pods(self) -> int:
+        """How many pods with a trainer there may be."""
+        return self.most
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:

@@ -14,6 +14,7 @@ from launcher.pod.outcome import JoinError, SettingsError
 from launcher.pod.peers import discovery, from_dns
 from launcher.pod.peers.gather import Rosters
 from launcher.pod.peers.roster import Roster, Waiting
+from launcher.pod.peers.seeking import Seeking
 from launcher.pod.settings.nouns import Settings
 from tests.support.names import Names
 from tests.support.pods import UID, settings
@@ -249,13 +250,13 @@ def test_a_resolver_that_hangs_does_not_delay_the_deadline() -> None:
 def test_a_name_that_can_be_none_is_refused() -> None:
     given = settings(LAUNCHER_PEERS=f"dns:{'a' * 64}", JOB_NAME=JOB)
     with pytest.raises(SettingsError, match="expected a host name, of parts of 1 to 63 characters"):
-        first(from_dns.rosters(given, lambda *_, **__: None, threading.Event()))
+        first(from_dns.rosters(given, lambda *_, **__: None, Seeking()))
 
 
 def test_the_real_resolver_finds_localhost() -> None:
     told: list[str] = []
     given = settings(LAUNCHER_PEERS="dns:localhost", CONF_PADDLE_GRADIENT_NUM="1")
-    roster = first(discovery.rosters(given, lambda name, **_: told.append(name), threading.Event()))
+    roster = first(discovery.rosters(given, lambda name, **_: told.append(name), Seeking()))
     assert [peer.address for peer in roster.trainers] == [socket.gethostbyname("localhost")]
     assert told == ["peers_wanted", "roster_complete"]
 
