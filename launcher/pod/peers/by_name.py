@@ -99,11 +99,9 @@ def _look(
         if over.is_set():
             return
         yield (state := settled(answers))
-        peace = isinstance(state, Roster) and not seeking.is_set()
-        if peace:
+        over.wait(every)  # whoever asks, and whatever is missing
+        if isinstance(state, Roster) and not seeking.is_set():
             seeking.wait()
-        if not (peace and seeking.is_set()):  # a member that is missing all at once is looked for at once
-            over.wait(every)
         met = met or isinstance(state, Roster)
         # A name may lead to a pod that is gone: a peer that is missing after the start may be behind any of them.
         due = names if met else _missing(places, answers) or names
