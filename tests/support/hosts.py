@@ -1,4 +1,4 @@
-"""Host names that real launchers look up, and that a test changes meanwhile: a private /etc/hosts, and no DNS behind it."""
+"""Host names that real launchers look up and a test changes meanwhile: a private /etc/hosts, and no DNS behind it."""
 
 from __future__ import annotations
 

@@ -14,37 +14,6 @@ from launcher.pod.peers.seeking import Seeking
 from launcher.pod.settings.nouns import PeersFrom, Settings
 
 
-class PeerWatch:
-    """A thread of its own, and what it saw last; `nudge` is called on it after each change."""
-
-    def __init__(self, settings: Settings, nudge: Callable[[], None], tell: Tell) -> None:
-        self.latest: Roster | Waiting | None = None
-        self.broken: BaseException | None = None
-        self.seeking = Seeking()  # set while a peer is missing: names are looked up again
-        self._elastic = settings.width.elastic
-        self._nudge = nudge
-        threading.Thread(target=self._look, args=(settings, tell), name="peer watch", daemon=True).start()
-
-    def asked_by(self, address: str) -> None:
-        """Look names up once more, as a launcher that nobody knows asked from there; for any thread.
-
-        Where the width may change it may be a pod that comes to a gang that runs, in which nobody is missing.
-        """
-        found = self.latest
-        known = isinstance(found, Roster) and any(peer.address == address for _, peer in found.members)
-        if self._elastic and not known:
-            self.seeking.once()
-
-    def _look(self, settings: Settings, tell: Tell) -> None:
-        try:
-            for found in rosters(settings, tell, self.seeking):
-                self.latest = found
-                self._nudge()
-        except BaseException as error:
-            self.broken = error
-            self._nudge()
-
-
 def rosters(
     settings: Settings, tell: Tell, seeking: Seeking, *, clock: Callable[[], float] = time.monotonic
 ) -> Rosters:
@@ -98,3 +67,42 @@ WAYS = {
     PeersFrom.STATIC: _static,
     PeersFrom.SELF: _alone,
 }
+
+
+class PeerWatch:
+    """A thread of its own, and what it saw last; `nudge` is called on it after each change."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        nudge: Callable[[], None],
+        tell: Tell,
+        *,
+        look: Callable[[Settings, Tell, Seeking], Rosters] = rosters,
+    ) -> None:
+        self.latest: Roster | Waiting | None = None
+        self.broken: BaseException | None = None
+        self.seeking = Seeking()  # set while a peer is missing: names are looked up again
+        self._elastic = settings.width.elastic
+        self._nudge = nudge
+        states = look(settings, tell, self.seeking)
+        threading.Thread(target=self._look, args=(states,), name="peer watch", daemon=True).start()
+
+    def asked_by(self, address: str) -> None:
+        """Look names up once more, as a launcher that nobody knows asked from there; for any thread.
+
+        Where the width may change it may be a pod that comes to a gang that runs, in which nobody is missing.
+        """
+        found = self.latest
+        known = isinstance(found, Roster) and any(peer.address == address for _, peer in found.members)
+        if self._elastic and not known:
+            self.seeking.once()
+
+    def _look(self, states: Rosters) -> None:
+        try:
+            for found in states:
+                self.latest = found
+                self._nudge()
+        except BaseException as error:
+            self.broken = error
+            self._nudge()

@@ -146,8 +146,8 @@ def _width(settings: Settings) -> Cases:
     return (
         (
             settings.peers.source is not PeersFrom.KUBERNETES and not by_index,
-            f"{said} with LAUNCHER_PEERS={settings.peers.source}{no_index}, which does not tell which pods there are: "
-            "expected kubernetes, dns:NAME in an Indexed Job, or one number of members",
+            f"{said} with LAUNCHER_PEERS={settings.peers.source}{no_index}, which does not tell which pods there "
+            "are: expected kubernetes, dns:NAME in an Indexed Job, or one number of members",
         ),
         (
             by_index and settings.role is not Role.PSERVER and not settings.job_uid,

@@ -57,7 +57,13 @@ def made(g: Gang) -> list[tuple[list[str], int | None, int]]:
 
 
 @contextmanager
-def by_dns(top: Path, members: str, *, env: dict[str, str] | None = None, **given: Any) -> Iterator[tuple[Gang, Hosts]]:
+def by_dns(
+    top: Path,
+    members: str,
+    *,
+    env: dict[str, str] | None = None,
+    **given: Any,  # noqa: ANN401  # as gang takes them
+) -> Iterator[tuple[Gang, Hosts]]:
     """Give a gang of a pserver's pod and at most three trainers' away, none of which is started."""
     need_mounts()
     hosts = Hosts(top / "etc")
