@@ -40,8 +40,8 @@ class Statuses:
     """The thread, and what other threads may ask of it; `leader` is the address that `/gang` names elsewhere.
 
     The page at `/` is made of `events`. It has places for so many `members`, beside those for probes and strangers.
-    `waiting` is what the programs here wait for. `stranger` is told, on this thread, from where a boot asks that is no
-    member's. `away` says for how long the main thread has stood still: after a lease no status is given.
+    `waiting` is what the programs here wait for. `stranger` is told, on this thread, from where a boot asks that is
+    no member's. `away` says for how long the main thread has stood still: after a lease no status is given.
     `fresh` gives a published status, each time that it is asked for, what has changed in it without being news.
     """
 
