@@ -83,7 +83,7 @@ class PeerWatch:
         self.latest: Roster | Waiting | None = None
         self.broken: BaseException | None = None
         self.seeking = Seeking()  # set while a peer is missing: names are looked up again
-        self._elastic = settings.width.elastic
+        self._more_may_come = settings.width.least < settings.width.most_pods
         self._nudge = nudge
         states = look(settings, tell, self.seeking)
         threading.Thread(target=self._look, args=(states,), name="peer watch", daemon=True).start()
@@ -91,11 +91,11 @@ class PeerWatch:
     def asked_by(self, address: str) -> None:
         """Look names up once more, as a launcher that nobody knows asked from there; for any thread.
 
-        Where the width may change it may be a pod that comes to a gang that runs, in which nobody is missing.
+        Where a gang runs with fewer pods than there may be, it may be one that comes, and nobody is missing.
         """
         found = self.latest
         known = isinstance(found, Roster) and any(peer.address == address for _, peer in found.members)
-        if self._elastic and not known:
+        if self._more_may_come and not known:
             self.seeking.once()
 
     def _look(self, states: Rosters) -> None:
