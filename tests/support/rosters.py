@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from launcher.pod.peers.gather import Rosters
 from launcher.pod.peers.roster import Roster, Waiting
+from launcher.pod.peers.seeking import Seeking
 from tests.support.waiting import wait_until
 
 
@@ -35,7 +36,7 @@ class Looking:
     told: list[tuple[str, dict[str, object]]] = field(default_factory=list)
     failed: BaseException | None = None
     over: threading.Event = field(default_factory=threading.Event)
-    seeking: threading.Event = field(default_factory=threading.Event)
+    seeking: Seeking = field(default_factory=Seeking)
     leave: threading.Event = field(default_factory=threading.Event)
     done: threading.Event = field(default_factory=threading.Event)
 

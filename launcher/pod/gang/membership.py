@@ -76,6 +76,7 @@ class Membership:
         sweep(abandoned, self._tell)
         self._node.start()
         self._peer_watch = PeerWatch(self._settings, self._inbox.nudge, self._tell)
+        self._node.tell_of_strangers(self._peer_watch.asked_by)
         return self
 
     def __exit__(

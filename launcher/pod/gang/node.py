@@ -93,6 +93,10 @@ class GangNode:
         self.looks.start()
         self.seconds.are(Spent.WAITING)
 
+    def tell_of_strangers(self, asked_by: Callable[[str], None]) -> None:
+        """Say from now on from where a launcher asks that is no member."""
+        self._statuses.stranger = asked_by
+
     def look(self) -> Orders:
         """Read what the peers said, decide, publish, and start what follows."""
         now, member = time.monotonic(), self.member

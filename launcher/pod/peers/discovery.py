@@ -10,31 +10,12 @@ from contextlib import closing
 from launcher.pod.log import Tell
 from launcher.pod.peers.gather import Rosters
 from launcher.pod.peers.roster import Roster, Waiting
+from launcher.pod.peers.seeking import Seeking
 from launcher.pod.settings.nouns import PeersFrom, Settings
 
 
-class PeerWatch:
-    """A thread of its own, and what it saw last; `nudge` is called on it after each change."""
-
-    def __init__(self, settings: Settings, nudge: Callable[[], None], tell: Tell) -> None:
-        self.latest: Roster | Waiting | None = None
-        self.broken: BaseException | None = None
-        self.seeking = threading.Event()  # set while a peer is missing: names are looked up again
-        self._nudge = nudge
-        threading.Thread(target=self._look, args=(settings, tell), name="peer watch", daemon=True).start()
-
-    def _look(self, settings: Settings, tell: Tell) -> None:
-        try:
-            for found in rosters(settings, tell, self.seeking):
-                self.latest = found
-                self._nudge()
-        except BaseException as error:
-            self.broken = error
-            self._nudge()
-
-
 def rosters(
-    settings: Settings, tell: Tell, seeking: threading.Event, *, clock: Callable[[], float] = time.monotonic
+    settings: Settings, tell: Tell, seeking: Seeking, *, clock: Callable[[], float] = time.monotonic
 ) -> Rosters:
     """Yield the complete roster, or who is missing, at each change.
 
@@ -56,25 +37,25 @@ def _complete(roster: Roster, tell: Tell, *, seconds: float) -> None:
     tell("roster_complete", running=running, rank=roster.rank, digest=roster.digest, seconds=seconds)
 
 
-def _kubernetes(settings: Settings, tell: Tell, seeking: threading.Event) -> Rosters:
+def _kubernetes(settings: Settings, tell: Tell, seeking: Seeking) -> Rosters:
     from launcher.pod.peers import from_api  # 0.2 s and 43 MB, which the other ways do without
 
     return from_api.rosters(settings, tell, seeking)
 
 
-def _dns(settings: Settings, tell: Tell, seeking: threading.Event) -> Rosters:
+def _dns(settings: Settings, tell: Tell, seeking: Seeking) -> Rosters:
     from launcher.pod.peers import from_dns
 
     return from_dns.rosters(settings, tell, seeking)
 
 
-def _static(settings: Settings, tell: Tell, seeking: threading.Event) -> Rosters:
+def _static(settings: Settings, tell: Tell, seeking: Seeking) -> Rosters:
     from launcher.pod.peers import from_list
 
     return from_list.rosters(settings, tell, seeking)
 
 
-def _alone(settings: Settings, _tell: Tell, _seeking: threading.Event) -> Rosters:
+def _alone(settings: Settings, _tell: Tell, _seeking: Seeking) -> Rosters:
     from launcher.pod.peers import from_list
 
     return from_list.alone(settings)
@@ -86,3 +67,42 @@ WAYS = {
     PeersFrom.STATIC: _static,
     PeersFrom.SELF: _alone,
 }
+
+
+class PeerWatch:
+    """A thread of its own, and what it saw last; `nudge` is called on it after each change."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        nudge: Callable[[], None],
+        tell: Tell,
+        *,
+        look: Callable[[Settings, Tell, Seeking], Rosters] = rosters,
+    ) -> None:
+        self.latest: Roster | Waiting | None = None
+        self.broken: BaseException | None = None
+        self.seeking = Seeking()  # set while a peer is missing: names are looked up again
+        self._more_may_come = settings.width.least < settings.width.most_pods
+        self._nudge = nudge
+        states = look(settings, tell, self.seeking)
+        threading.Thread(target=self._look, args=(states,), name="peer watch", daemon=True).start()
+
+    def asked_by(self, address: str) -> None:
+        """Look names up once more, as a launcher that nobody knows asked from there; for any thread.
+
+        Where a gang runs with fewer pods than there may be, it may be one that comes, and nobody is missing.
+        """
+        found = self.latest
+        known = isinstance(found, Roster) and any(peer.address == address for _, peer in found.members)
+        if self._more_may_come and not known:
+            self.seeking.once()
+
+    def _look(self, states: Rosters) -> None:
+        try:
+            for found in states:
+                self.latest = found
+                self._nudge()
+        except BaseException as error:
+            self.broken = error
+            self._nudge()

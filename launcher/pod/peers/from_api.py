@@ -30,6 +30,7 @@ from launcher.pod.peers.addresses import local
 from launcher.pod.peers.gather import Rosters, gather
 from launcher.pod.peers.pod_state import Group, Hold, leaving_since
 from launcher.pod.peers.roster import FoundPods, own_pod, settle
+from launcher.pod.peers.seeking import Seeking
 from launcher.pod.peers.sources import Source
 from launcher.pod.settings.nouns import Role, Settings
 
@@ -127,7 +128,7 @@ class PodApi:
 def rosters(
     settings: Settings,
     tell: Tell,
-    _seeking: threading.Event,
+    _seeking: Seeking,
     *,
     account: Path = DIRECTORY,
     environ: Mapping[str, str] = os.environ,

@@ -13,9 +13,11 @@ from launcher.contract import job_of
 from launcher.pod.log import Tell
 from launcher.pod.outcome import SettingsError
 from launcher.pod.peers.addresses import Resolve, local
-from launcher.pod.peers.by_name import EVERY, PeerNames, by_name, mine
+from launcher.pod.peers.by_name import EVERY, by_name, mine
 from launcher.pod.peers.gather import Rosters
+from launcher.pod.peers.name_state import PeerNames
 from launcher.pod.peers.roster import Peer, Waiting
+from launcher.pod.peers.seeking import Seeking
 from launcher.pod.settings.nouns import Role, Settings
 
 # A pod's name exists about a second after its start. An earlier lookup finds none, and a cluster's DNS remembers
@@ -27,7 +29,7 @@ WITNESS = "kubernetes.default"  # the API's own Service, in every cluster; an in
 def rosters(
     settings: Settings,
     tell: Tell,
-    seeking: threading.Event,
+    seeking: Seeking,
     *,
     resolve: Resolve = socket.getaddrinfo,
     addresses: Callable[[], frozenset[str]] = local,
@@ -35,13 +37,13 @@ def rosters(
     early: float = EARLY,
     over: threading.Event | None = None,
 ) -> Rosters:
-    """Yield the roster whenever DNS shows exactly the expected number of peers, else who is missing."""
+    """Yield the roster whenever DNS shows as many peers as are expected, else who is missing."""
     places = _places(settings)
     is_mine = mine(settings.address, addresses)
 
     def own(role: Role, peers: tuple[Peer, ...]) -> Peer | Waiting:
         if places[role].indexed:
-            return _by_index(peers[settings.index or 0], is_mine)
+            return _by_index(next(peer for peer in peers if peer.index == settings.index), is_mine)
         return _by_address(places[role], [peer for peer in peers if is_mine(peer.address)])
 
     in_cluster = settings.index is not None
@@ -55,24 +57,29 @@ def rosters(
 def _places(settings: Settings) -> dict[Role, PeerNames]:
     """Return the names to look up, pservers first."""
     pservers, trainers = settings.peers.pservers[0], settings.peers.trainers[0]
+    least, most = settings.width.least, settings.width.most_pods
     if not settings.separated:
-        return {Role.NODE: _place(settings, Role.NODE, trainers, settings.job, settings.trainers)}
+        return {Role.NODE: _place(settings, Role.NODE, trainers, settings.job, most, least)}
     first, second = (job_of(settings.gang, role) for role in (Role.PSERVER, Role.TRAINER))
     return {
-        Role.PSERVER: _place(settings, Role.PSERVER, pservers, first, settings.pservers),
-        Role.TRAINER: _place(settings, Role.TRAINER, trainers, second, settings.trainers),
+        Role.PSERVER: _place(settings, Role.PSERVER, pservers, first, settings.pservers, settings.pservers),
+        Role.TRAINER: _place(settings, Role.TRAINER, trainers, second, most, least),
     }
 
 
-def _place(settings: Settings, role: Role, name: str, job: str, expected: int) -> PeerNames:
+def _place(settings: Settings, role: Role, name: str, job: str, expected: int, least: int) -> PeerNames:
     counted_by = {Role.NODE: settings.counted_by, Role.PSERVER: "PSERVERS", Role.TRAINER: "TRAINERS"}[role]
     if settings.index is None:
         return PeerNames(names=(name,), expected=expected, counted_by=counted_by, apart=False)
-    if role is settings.role and settings.index >= expected:
-        problem = f"JOB_COMPLETION_INDEX={settings.index}: expected less than {expected}, the number by {counted_by}"
+    own = settings.index if role is settings.role else None
+    if own is not None and own >= expected:
+        problem = f"JOB_COMPLETION_INDEX={own}: expected less than {expected}, the number by {counted_by}"
         raise SettingsError([problem])
     names = tuple(f"{job}-{index}.{name}" for index in range(expected))
-    return PeerNames(names=names, expected=expected, counted_by=counted_by, apart=True, indexed=True)
+    return PeerNames(
+        names=names, expected=expected, counted_by=counted_by, apart=True, indexed=True, least=least,
+        own="" if own is None else names[own],
+    )  # fmt: skip
 
 
 def _by_index(peer: Peer, is_mine: Callable[[str], bool]) -> Peer | Waiting:

@@ -9,16 +9,18 @@ from collections.abc import Callable
 from launcher.pod.log import Tell
 from launcher.pod.outcome import SettingsError
 from launcher.pod.peers.addresses import Resolve, local
-from launcher.pod.peers.by_name import EVERY, PeerNames, by_name, mine, told_key
+from launcher.pod.peers.by_name import EVERY, by_name, mine, told_key
 from launcher.pod.peers.gather import Rosters
+from launcher.pod.peers.name_state import PeerNames
 from launcher.pod.peers.roster import Peer, Roster
+from launcher.pod.peers.seeking import Seeking
 from launcher.pod.settings.nouns import Role, Settings
 
 
 def rosters(
     settings: Settings,
     tell: Tell,
-    seeking: threading.Event,
+    seeking: Seeking,
     *,
     resolve: Resolve = socket.getaddrinfo,
     addresses: Callable[[], frozenset[str]] = local,

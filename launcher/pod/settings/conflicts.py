@@ -140,11 +140,19 @@ def _width(settings: Settings) -> Cases:
         return ()
     said = f"LAUNCHER_MEMBERS={width.least}:{width.most}"
     together = settings.runtime.has_pservers and not settings.separated
+    by_dns = settings.peers.source is PeersFrom.DNS
+    by_index = by_dns and settings.index is not None
+    no_index = " and no JOB_COMPLETION_INDEX" if by_dns else ""
     return (
         (
-            settings.peers.source is not PeersFrom.KUBERNETES,
-            f"{said} with LAUNCHER_PEERS={settings.peers.source}, which does not tell which pods there are: "
-            "expected kubernetes, or one number of members",
+            settings.peers.source is not PeersFrom.KUBERNETES and not by_index,
+            f"{said} with LAUNCHER_PEERS={settings.peers.source}{no_index}, which does not tell which pods there "
+            "are: expected kubernetes, dns:NAME in an Indexed Job, or one number of members",
+        ),
+        (
+            by_index and settings.role is not Role.PSERVER and not settings.job_uid,
+            f"{said} with LAUNCHER_PEERS=dns and no LAUNCHER_JOB_UID, under which the record is kept: expected it "
+            "from the downward API (metadata.labels['batch.kubernetes.io/controller-uid'])",
         ),
         (
             not settings.recorded,

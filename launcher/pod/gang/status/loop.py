@@ -40,8 +40,8 @@ class Statuses:
     """The thread, and what other threads may ask of it; `leader` is the address that `/gang` names elsewhere.
 
     The page at `/` is made of `events`. It has places for so many `members`, beside those for probes and strangers.
-    `waiting` is what the programs here wait for. `away` says for how long the main thread has stood still: after a
-    lease no status is given.
+    `waiting` is what the programs here wait for. `stranger` is told, on this thread, from where a boot asks that is
+    no member's. `away` says for how long the main thread has stood still: after a lease no status is given.
     `fresh` gives a published status, each time that it is asked for, what has changed in it without being news.
     """
 
@@ -63,6 +63,7 @@ class Statuses:
     ) -> None:
         self.leader = ""
         self.waiting = ""
+        self.stranger: Callable[[str], None] = lambda address: None
         self._own = own
         self._at = (bind, port)
         self._tell = tell
@@ -167,6 +168,8 @@ class Statuses:
     async def _answer(self, asked: Asked) -> Reply:
         match asked.path:
             case "/status":
+                if asked.boot and not self._peers.member(asked.remote, asked.boot):
+                    self.stranger(asked.remote)
                 reply = await self._publisher.answer(asked)
                 return self._standing() or reply
             case "/members":

@@ -348,8 +348,8 @@ def test_a_proxy_that_is_no_address_is_told_without_its_value(meet: Meet, monkey
 
 def test_this_way_is_the_settings_word_kubernetes() -> None:
     program = (
-        "import threading; from launcher.pod.peers import discovery; from tests.support.pods import settings;"
-        "next(discovery.rosters(settings(), print, threading.Event()))"
+        "from launcher.pod.peers import discovery, seeking; from tests.support.pods import settings;"
+        "next(discovery.rosters(settings(), print, seeking.Seeking()))"
     )
     done = subprocess.run([sys.executable, "-c", program], env={}, capture_output=True, text=True, check=False)
     assert "ApiError: the service account cannot be read: Service host/port is not set." in done.stderr

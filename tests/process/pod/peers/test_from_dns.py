@@ -14,6 +14,7 @@ from launcher.pod.outcome import JoinError, SettingsError
 from launcher.pod.peers import discovery, from_dns
 from launcher.pod.peers.gather import Rosters
 from launcher.pod.peers.roster import Roster, Waiting
+from launcher.pod.peers.seeking import Seeking
 from launcher.pod.settings.nouns import Settings
 from tests.support.names import Names
 from tests.support.pods import UID, settings
@@ -249,13 +250,13 @@ def test_a_resolver_that_hangs_does_not_delay_the_deadline() -> None:
 def test_a_name_that_can_be_none_is_refused() -> None:
     given = settings(LAUNCHER_PEERS=f"dns:{'a' * 64}", JOB_NAME=JOB)
     with pytest.raises(SettingsError, match="expected a host name, of parts of 1 to 63 characters"):
-        first(from_dns.rosters(given, lambda *_, **__: None, threading.Event()))
+        first(from_dns.rosters(given, lambda *_, **__: None, Seeking()))
 
 
 def test_the_real_resolver_finds_localhost() -> None:
     told: list[str] = []
     given = settings(LAUNCHER_PEERS="dns:localhost", CONF_PADDLE_GRADIENT_NUM="1")
-    roster = first(discovery.rosters(given, lambda name, **_: told.append(name), threading.Event()))
+    roster = first(discovery.rosters(given, lambda name, **_: told.append(name), Seeking()))
     assert [peer.address for peer in roster.trainers] == [socket.gethostbyname("localhost")]
     assert told == ["peers_wanted", "roster_complete"]
 
@@ -339,3 +340,88 @@ def test_the_key_is_the_trainers_jobs_where_it_is_told() -> None:
     waiting = Meeting(service(POD_IP=THREE[0], LAUNCHER_JOB_UID=UID), names)
     waiting.waits_for("gang has 1 addresses")
     waiting.learns(lambda state: state.key == UID)
+
+
+def elastic(index: int, **environ: str) -> Settings:
+    """Return the settings of a pod of an Indexed Job with two to five."""
+    given = {
+        "LAUNCHER_MEMBERS": "2:5",
+        "CONF_PADDLE_GRADIENT_NUM": "",
+        "LAUNCHER_JOB_UID": UID,
+        "JOB_PATH": "/volume",
+    }
+    return indexed(index, **{**given, **environ})
+
+
+def test_a_gang_that_may_be_narrower_has_those_whose_names_lead_to_a_pod() -> None:
+    names = Names({**CLUSTER, "job-1.gang": ("10.0.0.9",)})
+    meeting = Meeting(elastic(3, POD_IP="10.0.0.10"), names, for_life=True)
+    meeting.seeking.set()
+    meeting.waits_for("1 of 2 to 5 peers by LAUNCHER_MEMBERS have an address: job-0.gang does not resolve")
+    names.known["job-4.gang"] = ("10.0.0.11",)
+    meeting.waits_for("job-3.gang does not resolve (Temporary failure in name resolution), 1 expected")
+    names.known["job-3.gang"] = ("10.0.0.8",)
+    meeting.waits_for("job-3.gang leads to 10.0.0.8, not yet to this pod")
+    names.known["job-3.gang"] = ("10.0.0.8", "10.0.0.10")
+    meeting.waits_for("job-3.gang has 2 addresses (10.0.0.10, 10.0.0.8), 1 expected: waiting for one to go")
+    names.known["job-3.gang"] = ("10.0.0.10",)
+    roster = meeting.roster()
+    assert (addresses(roster), roster.rank, roster.key) == (["10.0.0.9", "10.0.0.10", "10.0.0.11"], 1, UID)
+    assert meeting.told[0] == (
+        "peers_wanted",
+        {"selector": ",".join(f"job-{n}.gang" for n in range(5)), "desired": 5},
+    )
+
+
+def test_while_it_seeks_each_change_of_who_is_there_is_another_roster() -> None:
+    names = Names({**CLUSTER, **{f"job-{index}.gang": (address,) for index, address in enumerate(THREE[:2])}})
+    meeting = Meeting(elastic(0, POD_IP=THREE[0]), names, for_life=True)
+    meeting.seeking.set()
+    assert addresses(meeting.roster()) == [*THREE[:2]]
+    names.known["job-2.gang"] = (THREE[2],)
+    meeting.learns(lambda state: addresses(state) == [*THREE])
+    names.known["job-1.gang"] = (THREE[1], "10.0.0.20")  # its replacement, and it in its grace
+    meeting.learns(lambda state: addresses(state) == [THREE[0], THREE[2]])
+    names.known["job-1.gang"] = ("10.0.0.20",)
+    meeting.learns(lambda state: addresses(state) == [THREE[0], "10.0.0.20", THREE[2]])
+    names.known |= {"job-1.gang": None, "job-2.gang": None}
+    meeting.learns(lambda state: isinstance(state, Waiting) and "1 of 2 to 5 peers" in state.reason)
+
+
+def test_in_peace_it_asks_for_no_name_until_somebody_comes() -> None:
+    names = Names({**CLUSTER, **{f"job-{index}.gang": (address,) for index, address in enumerate(THREE[:2])}})
+    meeting = Meeting(elastic(0, POD_IP=THREE[0]), names, for_life=True)
+    meeting.roster()
+    asked, before = _settled(names), wake_ups()
+    assert not meeting.done.wait(0.3)
+    assert (len(names.asked), wake_ups()) == (asked, before)
+    names.known["job-4.gang"] = (THREE[2],)
+    meeting.seeking.once()
+    meeting.learns(lambda state: addresses(state) == [*THREE])
+    assert _settled(names) == asked + 5
+    for _ in range(1000):
+        meeting.seeking.once()
+    assert asked + 10 <= _settled(names) <= asked + 20
+
+
+def test_where_its_dns_answers_nothing_more_it_waits_and_is_not_narrower() -> None:
+    names = Names({**CLUSTER, **{f"job-{index}.gang": (address,) for index, address in enumerate(THREE)}})
+    meeting = Meeting(elastic(0, POD_IP=THREE[0]), names, for_life=True)
+    known = dict(names.known)
+    meeting.roster()
+    names.known.clear()
+    meeting.seeking.once()
+    meeting.learns(lambda state: isinstance(state, Waiting) and "the cluster's DNS does not answer" in state.reason)
+    names.known |= known
+    meeting.learns(lambda state: addresses(state) == [*THREE])
+    assert {len(addresses(state)) for state in meeting.states if isinstance(state, Roster)} == {3}
+
+
+def test_pservers_apart_are_waited_for_where_the_trainers_may_be_fewer() -> None:
+    names = Names({**CLUSTER, "job-trainer-0.gang": ("10.0.2.9",), "job-pserver-0.gang": ("10.0.1.1",)})
+    apart = {"LAUNCHER_ROLE": "trainer", "PSERVERS": "2", "LAUNCHER_RUNTIME": "fleet", "LAUNCHER_MEMBERS": "1:3"}
+    meeting = Meeting(elastic(0, POD_IP="10.0.2.9", **apart), names)
+    meeting.waits_for("1 of 2 peers by PSERVERS have an address: job-pserver-1.gang does not resolve")
+    names.known["job-pserver-1.gang"] = ("10.0.1.2",)
+    roster = meeting.roster()
+    assert ([len(roster.pservers), len(roster.trainers)], roster.rank) == ([2, 1], 0)

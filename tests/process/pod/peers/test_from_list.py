@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 
 import psutil
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from launcher.pod.outcome import JoinError, SettingsError
 from launcher.pod.peers import addresses, discovery, from_list
 from launcher.pod.peers.roster import Roster
+from launcher.pod.peers.seeking import Seeking
 from launcher.pod.settings.nouns import Settings
 from tests.support.names import Names
 from tests.support.pods import UID, settings
@@ -25,9 +25,9 @@ def met(given: Settings, names: Names | None = None, *mine: str) -> Roster:
         """Nothing is asserted of what is told here."""
 
     if names is None:
-        return first(discovery.rosters(given, tell, threading.Event()))
+        return first(discovery.rosters(given, tell, Seeking()))
     here = {"resolve": names.resolve, "addresses": lambda: frozenset(mine), "every": 0.02}
-    return first(from_list.rosters(given, tell, threading.Event(), **here))  # type: ignore[arg-type]  # as they are named
+    return first(from_list.rosters(given, tell, Seeking(), **here))  # type: ignore[arg-type]  # as they are named
 
 
 def listed(peers: str, **environ: str) -> Settings:
@@ -96,7 +96,7 @@ def test_self_is_a_roster_of_one() -> None:
 def test_self_is_yielded_once_under_the_key_that_was_told() -> None:
     given = settings(LAUNCHER_PEERS="self", CONF_PADDLE_GRADIENT_NUM="1", LAUNCHER_JOB_UID=UID)
     told: list[str] = []
-    (roster,) = discovery.rosters(given, lambda name, **_: told.append(name), threading.Event())
+    (roster,) = discovery.rosters(given, lambda name, **_: told.append(name), Seeking())
     assert (roster.key, told) == (UID, ["roster_complete"])
 
 
@@ -113,11 +113,12 @@ def test_this_machine_has_the_addresses_of_its_interfaces_without_their_scopes()
 
 def test_only_the_way_that_is_taken_is_imported() -> None:
     program = (
-        "import sys, threading; from launcher.pod.gang import membership; from launcher.pod.peers import discovery;"
+        "import sys; from launcher.pod.gang import membership; from launcher.pod.peers import discovery;"
+        "from launcher.pod.peers.seeking import Seeking;"
         "from launcher.pod.settings.variables import read_settings;"
         "given = {'LAUNCHER_PEERS': 'static:127.0.1.1', 'POD_IP': '127.0.1.1', 'LAUNCHER_RUNTIME': 'env'};"
         "s = read_settings(given, ['--', 'x']);"
-        "next(discovery.rosters(s, lambda *_, **__: None, threading.Event()));"
+        "next(discovery.rosters(s, lambda *_, **__: None, Seeking()));"
         "print([name for name in ('kubernetes', 'tenacity', 'psutil', 'ssl', 'urllib3') if name in sys.modules]);"
         "import ssl; assert ssl.create_default_context()  # which the client of Kubernetes needs"
     )

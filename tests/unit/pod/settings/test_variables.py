@@ -495,6 +495,14 @@ def test_a_gang_may_be_narrower() -> None:
     assert apart.counted_by == "PSERVERS and LAUNCHER_MEMBERS"
 
 
+def test_a_gang_may_be_narrower_by_the_names_of_an_indexed_job_too() -> None:
+    by_name = ELASTIC | {"LAUNCHER_PEERS": "dns:job", "JOB_COMPLETION_INDEX": "4", "LAUNCHER_JOB_UID": "uid"}
+    settings = read_settings(by_name, PROGRAM)
+    assert (settings.index, settings.width.elastic, settings.width.most_pods) == (4, True, 5)
+    pserver = {"LAUNCHER_ROLE": "pserver", "LAUNCHER_RUNTIME": "fleet", "PSERVERS": "2", "LAUNCHER_JOB_UID": ""}
+    assert read_settings(by_name | pserver, PROGRAM).width.elastic
+
+
 @pytest.mark.parametrize("given", ["5:2", "0:3", "2:", ":3", "2-5", "two", "1:100001", "\u0662:5"])
 def test_a_width_is_two_numbers_the_smaller_one_first(given: str) -> None:
     told = problems(ELASTIC | {"LAUNCHER_MEMBERS": given}, *PROGRAM)
@@ -507,7 +515,16 @@ def test_a_width_is_two_numbers_the_smaller_one_first(given: str) -> None:
         ({"CONF_PADDLE_GRADIENT_NUM": "3"}, "expected 5, the most of LAUNCHER_MEMBERS, or nothing"),
         (
             {"LAUNCHER_PEERS": "dns:job"},
-            "LAUNCHER_MEMBERS=2:5 with LAUNCHER_PEERS=dns, which does not tell which pods",
+            "LAUNCHER_MEMBERS=2:5 with LAUNCHER_PEERS=dns and no JOB_COMPLETION_INDEX, which does not",
+        ),
+        (
+            {"LAUNCHER_PEERS": "static:10.0.0.1,10.0.0.2,10.0.0.3,10.0.0.4,10.0.0.5"},
+            "LAUNCHER_MEMBERS=2:5 with LAUNCHER_PEERS=static, which does not tell which pods there are: expected "
+            "kubernetes, dns:NAME in an Indexed Job, or one number of members",
+        ),
+        (
+            {"LAUNCHER_PEERS": "dns:job", "JOB_COMPLETION_INDEX": "0"},
+            "LAUNCHER_MEMBERS=2:5 with LAUNCHER_PEERS=dns and no LAUNCHER_JOB_UID, under which the record is kept",
         ),
         ({"LAUNCHER_RECORD": "none"}, "LAUNCHER_MEMBERS=2:5 and no record (JOB_PATH or LAUNCHER_RECORD)"),
         ({"LAUNCHER_RUNTIME": "fleet"}, "LAUNCHER_MEMBERS=2:5 with LAUNCHER_RUNTIME=fleet and a pserver in each pod"),

@@ -1,0 +1,39 @@
+"""Host names that real launchers look up and a test changes meanwhile: a private /etc/hosts, and no DNS behind it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tests.support.account import IN_A_POD
+
+LAY_OUT = 'mount --bind "$0/hosts" /etc/hosts && mount --bind "$0/nsswitch.conf" /etc/nsswitch.conf && exec "$@"'
+SIZE = 4000  # always written whole and in place, as the launchers' mount shows this one file
+
+
+class Hosts:
+    """The names in a directory's file; it has room for a gang of a few."""
+
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir()
+        self._file = directory / "hosts"
+        self._file.touch()
+        (directory / "nsswitch.conf").write_text("hosts: files\n")
+        self.enter = (*IN_A_POD, LAY_OUT, str(directory))
+        self._known: list[tuple[str, str]] = []
+
+    def put(self, name: str, address: str) -> None:
+        """Let a name lead to this address, beside those that it leads to already."""
+        self._write([*self._known, (name, address)])
+
+    def remove(self, name: str, address: str = "") -> None:
+        """Let a name lead nowhere, or no more to this address."""
+        self._write([each for each in self._known if each != (name, address or each[1])])
+
+    def _write(self, known: list[tuple[str, str]]) -> None:
+        self._known = known
+        text = "".join(f"{address} {name}\n" for name, address in known).ljust(SIZE, "\n").encode()
+        assert len(text) == SIZE
+        file = os.open(self._file, os.O_WRONLY)
+        os.pwrite(file, text, 0)
+        os.close(file)
