@@ -112,11 +112,6 @@ class Width:
         """Return how many take part of so many that are there; the others are spares."""
         return min(there, self.most) // self.unit * self.unit
 
-    @property
-    def most_pods(self) -> int:
-        """How many pods with a trainer there may be."""
-        return self.most
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:

@@ -128,7 +128,8 @@ def awaits_record(word: LeaderMessage | None, view: View, rules: Rules) -> bool:
     Where a narrower gang is enough, two that share no directory could each make one in a record of its own.
     """
     generation = word.generation if word and word.stage is Stage.READYING else None
-    return rules.width is not None and generation is not None and generation != view.record.latest
+    knows_record = rules.width is not None and bool(view.mine.key)  # a pserver that is found by name has none
+    return knows_record and generation is not None and generation != view.record.latest
 
 
 def _joined(word: LeaderMessage, view: View, rules: Rules) -> int:

@@ -38,10 +38,11 @@ from launcher.pod.gang.protocol.planned.leaving import call_agreed, is_due, may_
 from launcher.pod.gang.protocol.planned.new_pass import all_saved
 from launcher.pod.gang.protocol.planned.width import (
     Growth,
+    goes_on_without,
     grown,
     has_another_order,
-    others_may_train,
-    runs_without,
+    has_no_part,
+    is_of_the_run,
     too_few,
 )
 from launcher.pod.gang.protocol.reasons import deserted, lacking, told, unequal, unmet, unrecorded, unstaged
@@ -122,12 +123,12 @@ def due_again(lead: Lead, view: View, rules: Rules) -> float | None:
 
 def _gather(before: Lead, view: View, rules: Rules) -> Lead:
     """Make the next generation once all members are there."""
-    before = outlived(before, view, rules) if replaced(view) else replace(before, rival=0.0)
+    outside = has_no_part(view) if rules.width else replaced(view)
+    before = outlived(before, view, rules) if outside else replace(before, rival=0.0)
     if before.rival and view.now < strangers_until(before.rival, rules.limits):
         waiting = f"generation {view.record.highest} was made without this pod, which is to end"
+        waiting = goes_on_without(view) if rules.width and goes_on_without(view) else waiting
         return replace(before, asked=None, word=replace(before.word, waiting=waiting))
-    if rules.width and (waiting := runs_without(view)):
-        return replace(before, asked=None, since=view.now, word=replace(before.word, waiting=waiting))
     if before.doubt is not None:
         before = _beyond_doubt(before, view, rules)
     if before.sealing or before.doubt is not None:
@@ -146,7 +147,8 @@ def _gather(before: Lead, view: View, rules: Rules) -> Lead:
         )
     fatal = failure_of(view, None) or unequal(view)
     before = replace(before, failed=(before.failed or view.now) if fatal else None)
-    if fatal and not awaits_askers(before, view, rules) and not others_may_train(before.failed or 0.0, view, rules):
+    ends = fatal and is_of_the_run(fatal, before.failed or 0.0, view, rules)
+    if fatal and ends and not awaits_askers(before, view, rules):
         return seal(before, fatal, view)
     if not (waiting or view.record.known):
         waiting = unrecorded(view, "read")

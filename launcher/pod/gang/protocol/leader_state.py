@@ -13,7 +13,7 @@ from launcher.pod.gang.protocol import lease
 from launcher.pod.gang.protocol.looks import Looks
 from launcher.pod.gang.protocol.messages import Failure, Generation, LeaderMessage, Stage, Status
 from launcher.pod.gang.protocol.planned.leaving import PlannedEnd
-from launcher.pod.gang.protocol.planned.width import Growth
+from launcher.pod.gang.protocol.planned.width import Growth, goes_on_without
 from launcher.pod.gang.protocol.reasons import of_one_node, told_by
 from launcher.pod.gang.protocol.state import Heard, NodeFailure, Rules, View
 from launcher.pod.gang.protocol.trust import unnamed
@@ -108,6 +108,8 @@ def outlived(before: Lead, view: View, rules: Rules) -> Lead:
     heard = view.of(latest.members[0].address) if latest else Heard()
     there = latest is not None and heard.is_of(latest.members[0].boot)
     answers = there and not heard.refused and not lease.silent(heard, view.now, rules.limits)
+    if answers and rules.width and not goes_on_without(view):
+        return replace(before, rival=0.0)  # it says that it is over
     rival = view.now if answers or not before.rival else before.rival
     waits = view.now < lease.strangers_until(rival, rules.limits)
     return replace(before, rival=rival, since=view.now if waits else before.since)

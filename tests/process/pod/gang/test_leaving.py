@@ -114,7 +114,9 @@ def unlist(g: Gang, name: str) -> None:
 def no_step_is_lost(g: Gang) -> None:
     """Each step was made once by each of those who trained then, and none twice."""
     steps = [(line["step"], line["rank"]) for line in told(g, "step")]
-    assert len(steps) == len(set(steps)), f"made twice: {sorted(each for each in set(steps) if steps.count(each) > 1)}"
+    assert len(steps) == len(set(steps)), (
+        f"made twice: {sorted(each for each in set(steps) if steps.count(each) > 1)}"
+    )
     numbers = sorted({step for step, _ in steps})
     assert numbers == list(range(1, len(numbers) + 1))
 
@@ -257,15 +259,19 @@ def test_a_pod_that_is_shown_and_not_heard_is_left_out_and_comes_back(tmp_path: 
         assert [(width, cost) for width, _, cost in made(g)] == [(3, 0), (2, 1), (3, 1)]
 
 
-def test_of_four_in_units_of_two_a_third_is_a_spare(tmp_path: Path) -> None:
-    with trains(tmp_path, 4, "2:4", LAUNCHER_UNIT="2") as g:
-        g.start(0, 1, 2)
+def test_of_three_in_units_of_two_one_is_a_spare_until_a_fourth_comes(tmp_path: Path) -> None:
+    with trains(tmp_path, 4, "2:4", every=10, LAUNCHER_UNIT="2") as g:
+        g.start()
+        await_step(g, 4)
+        leaver = g.places.pop(1)
+        leaver.send(signal.SIGTERM)
+        unlist(g, leaver.name)
         await_step(g, 2)
-        assert [width for width, _, _ in made(g)] == [2]
-        g.start(3)
-        g.wait(lambda: "2 pods are ready" in str((g.places[0].status().get("word") or {}).get("waiting")))
-        g.places[1].send(signal.SIGTERM)
-        unlist(g, g.places.pop(1).name)
-        await_step(g, 2, count=8)
+        last = g.places[2]
+        assert [each["reason"] for each in last.events("waiting_for_peers")] == ["this pod is a spare: 2 take part"]
+        g.places.insert(1, leaver)
+        g.api.put(g._pod(1, leaver.name, leaver.address)) if g.api else None
+        g.again(1)
+        await_step(g, 4, count=len(told(g, "step", of=4)) // 4 + 3)
         end_well(g)
-        assert {width for width, _, _ in made(g)} == {2}
+        assert [(width, cost) for width, _, cost in made(g)] == [(4, 0), (2, 0), (4, 0)]

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from launcher.pod.gang.protocol import lease
-from launcher.pod.gang.protocol.messages import Generation, LeaderMessage, Stage, Status, Who
+from launcher.pod.gang.protocol.messages import Failure, Generation, LeaderMessage, Stage, Status, Who
 from launcher.pod.gang.protocol.planned.new_pass import PassLook, looked
 from launcher.pod.gang.protocol.state import Rules, View
 from launcher.pod.settings.nouns import Resize, Role, Width
@@ -98,29 +98,50 @@ def too_few(view: View, rules: Rules) -> str:
     return f"{here} of at most {most} pods are here: a run begins with more than half of them"
 
 
-def runs_without(view: View) -> str:
-    """Return which generation runs without this launcher, or may: while that leads it, this one leads nothing."""
+def has_no_part(view: View) -> bool:
+    """Return whether the newest generation may run without this launcher: while it does, this one leads nothing.
+
+    A member of it that is here and runs nothing says that it is over.
+    """
+    latest, mine = view.record.latest, view.mine
+    if latest is None or latest.number <= mine.known or view.record.rested == latest.number:
+        return False
+    boots = {who.boot for who in latest.members}
+    heard = [(address, view.of(address).status) for address in view.order]
+    here = [status for address, status in heard if status and not view.of(address).refused]
+    left = any(
+        each.who.boot in boots and each.known >= latest.number and not (each.ready or each.children) for each in here
+    )
+    # All new: they wait for its end when they have made their own.
+    known = any(each.known for each in here) or latest.members[0].address in view.order
+    return mine.who.boot not in boots and not left and known
+
+
+def goes_on_without(view: View) -> str:
+    """Return which generation its leader says that it goes on with, or nothing where it does not answer."""
     latest = view.record.latest
-    if latest is None or view.mine.known >= latest.number or latest.members[0].address not in view.order:
+    if latest is None:
         return ""
     leader = latest.members[0]
-    heard, name = view.of(leader.address), view.name(leader.address)
-    if heard.stranger:
-        return ""
-    if heard.status is None or (heard.is_of(leader.boot) and not heard.refused and _is_at(heard.status.word, latest)):
-        return f"{name} leads generation {latest.number}, which this pod has no part in"
-    return ""
+    heard = view.of(leader.address)
+    word = heard.status.word if heard.status and heard.is_of(leader.boot) and not heard.refused else None
+    name = view.name(leader.address)
+    return f"{name} leads generation {latest.number}, which this pod has no part in" if _is_at(word, latest) else ""
 
 
-def others_may_train(failed: float, view: View, rules: Rules) -> bool:
-    """Return whether there may be a gang that trains, and that a failure of those who come has nothing to do with.
+def is_of_the_run(failure: Failure, failed: float, view: View, rules: Rules) -> bool:
+    """Return whether a failure before a generation ends the run, and not only the pod that came for it.
 
-    They end by themselves then, and not the run. What the record says counts from the failure on.
+    Where the width varies it does before the first generation, as the record has it since then; later that of a
+    member of the last one does.
     """
+    latest = view.record.latest
     if rules.width is None:
-        return False
-    known = max((status.known for address in view.order if (status := view.of(address).status)), default=0)
-    return known < view.record.highest or view.record.looked < failed
+        return True
+    if latest is None:
+        return view.record.looked >= failed
+    status = view.of(failure.address).status
+    return status is not None and status.who.boot in {who.boot for who in latest.members}
 
 
 def has_another_order(who: Who, word: LeaderMessage, view: View, rules: Rules) -> str:

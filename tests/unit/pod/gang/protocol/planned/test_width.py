@@ -6,13 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from launcher.pod.gang.protocol.messages import Generation, LeaderMessage, Stage
+from launcher.pod.gang.protocol.messages import Failure, Generation, LeaderMessage, Stage
 from launcher.pod.gang.protocol.planned.new_pass import PassLook
 from launcher.pod.gang.protocol.planned.width import (
     Growth,
+    goes_on_without,
     grown,
     has_another_order,
-    runs_without,
+    has_no_part,
+    is_of_the_run,
     too_few,
     wait_for_more,
 )
@@ -79,7 +81,7 @@ SAID = "10.0.0.1 leads generation 1, which this pod has no part in"
     [
         (newcomer(), SAID),
         (newcomer(READYING), SAID),
-        (newcomer(status=None), SAID),
+        (newcomer(status=None), ""),
         (newcomer(status=None, stranger="a launcher of another job"), ""),
         (newcomer(refused=True), ""),
         (newcomer(None), ""),
@@ -89,11 +91,51 @@ SAID = "10.0.0.1 leads generation 1, which this pod has no part in"
         (newcomer(latest=gang(1, who(1, boot="before"), who(2))), ""),
         (newcomer(latest=gang(1, who(9), who(2))), ""),
         (replace(newcomer(), record=Recorded()), ""),
-        (replace(newcomer(), mine=status(4, known=1)), ""),
     ],
 )
-def test_who_has_no_part_in_a_generation_that_goes_on_leads_nothing(seen: View, said: str) -> None:
-    assert runs_without(seen) == said
+def test_a_leader_that_answers_says_whether_its_generation_goes_on(seen: View, said: str) -> None:
+    assert goes_on_without(seen) == said
+
+
+LEFT = status(2, known=1)
+
+
+@pytest.mark.parametrize(
+    ("seen", "outside"),
+    [
+        (newcomer(), True),
+        (newcomer(status=None), True),
+        (newcomer(refused=True), True),
+        (newcomer(latest=gang(1, who(9), who(4))), False),
+        (newcomer(latest=gang(1, who(9), who(2))), True),
+        (of(newcomer(latest=gang(1, who(9), who(2))), 1, status=status(1)), False),
+        (of(newcomer(), 2, status=LEFT), False),
+        (of(newcomer(), 2, status=replace(LEFT, ready=1)), True),
+        (of(newcomer(), 2, status=replace(LEFT, children=1)), True),
+        (of(newcomer(), 2, status=replace(LEFT, who=who(2, boot="2"))), True),
+        (of(newcomer(), 2, status=LEFT, refused=True), True),
+        (replace(newcomer(), record=Recorded(latest=gang(), highest=1, rested=1)), False),
+        (replace(newcomer(), record=Recorded()), False),
+        (replace(newcomer(), mine=status(4, known=1)), False),
+    ],
+)
+def test_who_has_no_part_in_a_generation_that_may_run_leads_nothing(seen: View, outside: bool) -> None:
+    assert has_no_part(seen) is outside
+
+
+def failed(number: int, latest: Generation | None, looked: float = NOW) -> bool:
+    failure = Failure(generation=0, code=65, reason="its data is bad", address=who(number).address)
+    record = Recorded(latest=latest, highest=latest.number if latest else 0, looked=looked)
+    return is_of_the_run(failure, NOW, view(record=record), ELASTIC)
+
+
+def test_who_comes_with_bad_data_ends_a_run_that_has_not_begun_and_else_itself() -> None:
+    assert failed(2, None)
+    assert not failed(2, None, looked=NOW - 1)
+    assert failed(2, gang(1, who(1), who(2)))
+    assert not failed(3, gang(1, who(1), who(2)))
+    assert not failed(4, gang(1, who(1), who(2)))
+    assert is_of_the_run(Failure(generation=0, code=65, reason="bad"), NOW, view(), RULES)
 
 
 def test_a_member_that_sees_other_pods_before_the_start_has_not_failed() -> None:
