@@ -18,7 +18,7 @@ from pathlib import Path
 
 from launcher.contract import MANIFEST
 from launcher.dataset.manifest import Entry
-from launcher.pod.data.earlier import Copied, Earlier, noted
+from launcher.pod.data.earlier import Copied, Earlier, as_copied
 from launcher.pod.data.file import FileCopier, Read
 from launcher.pod.data.links import Link
 from launcher.pod.data.survey import Census, Looking, read_link, refuse_leaving, survey
@@ -157,7 +157,7 @@ class _Copy:
         entry, path = self.listed.get(found.path), above + found.name
         again = again or (self.earlier is not None and self.earlier.link(found, path, into))
         self.file.copy(found, into, present=again, entry=entry)
-        copied = noted(found, path, into) if self.earlier else None
+        copied = as_copied(found, path, into) if self.earlier else None
         with self.lock:
             self.files += 1
             if entry:

@@ -13,7 +13,7 @@ _MASK = (1 << 64) - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
+class Portion:
     """Whose shards are asked for: a rank of so many trainers, and the slots of all of them where these are known."""
 
     rank: int

@@ -70,20 +70,20 @@ class Earlier:
     def link(self, found: Found, path: str, into: Dir) -> bool:
         """Put the earlier copy of a file into its place, if it is that still; whether the file is, is not asked."""
         was = self.files.get(path)
-        if self.tree is None or was is None or was.source != _top(found, path):
+        if self.tree is None or was is None:
             return False
         try:
             os.link(path, found.name, src_dir_fd=self.tree.fd, dst_dir_fd=into.fd, follow_symlinks=False)
         except OSError:  # no such file any more, or no such links here: it is copied, which tells what is wrong
             return False
-        if noted(found, path, into) == was:
+        if as_copied(found, path, into) == was:
             return True
         with into.naming(found.name):
             os.unlink(found.name, dir_fd=into.fd)
         return False
 
 
-def noted(found: Found, path: str, into: Dir) -> Copied | None:
+def as_copied(found: Found, path: str, into: Dir) -> Copied | None:
     """Return by what the copy of a file is known again."""
     with into.naming(found.name):
         info = os.stat(found.name, dir_fd=into.fd, follow_symlinks=False)

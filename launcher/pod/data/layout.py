@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection
 
 from launcher.contract import DATA
-from launcher.pod.data.deal import Share
+from launcher.pod.data.deal import Portion
 from launcher.pod.outcome import ShardError
 
 NUMBER = re.compile(r"[0-9]{1,9}")
@@ -18,7 +18,7 @@ LISTED = 10  # names in one message
 
 
 def find_shard(
-    share: Share,
+    portion: Portion,
     *,
     job_dir: str,
     counted_by: str,
@@ -38,20 +38,20 @@ def find_shard(
     numbers = by_rank or under_data
     if not numbers:
         return ()
-    if len(numbers) < share.most > share.trainers:
+    if len(numbers) < portion.most > portion.trainers:
         raise ShardError(
-            f"{job_dir} has {len(numbers)} shards; expected one or more for each of up to {share.most} trainers, as "
-            f"{counted_by} says: split the data into {share.most} or more"
+            f"{job_dir} has {len(numbers)} shards; expected one or more for each of up to {portion.most} trainers, "
+            f"as {counted_by} says: split the data into {portion.most} or more"
         )
-    trainers = share.most if share.by_slot else share.trainers
+    trainers = portion.most if portion.by_slot else portion.trainers
     count = max(len(numbers), trainers)
     if set(numbers) != _first_of(count):
         count = trainers
-    mine = tuple(str(number) for number in share.of(count))
+    mine = tuple(str(number) for number in portion.of(count))
     if not set(mine) <= set(numbers) <= _first_of(count):
         wrong = _difference(numbers, _first_of(count))
         pattern = f"<rank>/{DATA}" if by_rank else f"{DATA}/<rank>"
-        there_are = "there may be" if share.by_slot else "there are"
+        there_are = "there may be" if portion.by_slot else "there are"
         raise ShardError(
             f"{job_dir}/{pattern}: {wrong}; expected one or more for each trainer, from 0 without a gap; {there_are} "
             f"{trainers} trainers, as {counted_by} says: split the data into {trainers}, or start fewer trainers"

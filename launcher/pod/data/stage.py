@@ -17,7 +17,7 @@ from launcher.contract import DATA
 from launcher.dataset.manifest import Entry
 from launcher.pod import workdir
 from launcher.pod.data.copy import REFUSAL, Copier, remove_tree
-from launcher.pod.data.deal import Share
+from launcher.pod.data.deal import Portion
 from launcher.pod.data.file import Read
 from launcher.pod.data.job_files import JobFiles
 from launcher.pod.data.layout import NUMBER, find_shard
@@ -211,11 +211,11 @@ def _shards(
     if job is None:
         return (), {}
     slots = roster.slots if settings.width.elastic else ()
-    share = Share(rank=roster.rank, trainers=len(roster.trainers), most=settings.trainers, slots=slots)
+    portion = Portion(rank=roster.rank, trainers=len(roster.trainers), most=settings.trainers, slots=slots)
     by_rank = tuple(name for name in _numbers(job) if _has_data(job, name))
     under_data = _numbers_in_data(job)
     ways = find_shard(
-        share,
+        portion,
         job_dir=job.path,
         counted_by=settings.counted_by,
         by_rank=by_rank,
@@ -228,7 +228,7 @@ def _shards(
     if not found:
         return (), {}
     refuse_same_names(found, looking)
-    listed = listed_in(job, found, len(by_rank) + len(under_data), share)
+    listed = listed_in(job, found, len(by_rank) + len(under_data), portion)
     return tuple(found), listed
 
 

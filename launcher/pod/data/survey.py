@@ -11,7 +11,7 @@ from functools import partial
 from launcher.contract import MANIFEST
 from launcher.dataset.manifest import MANIFEST_LIMIT, Entry, Manifest, parse_manifest
 from launcher.dataset.problem import DatasetError
-from launcher.pod.data.deal import Share
+from launcher.pod.data.deal import Portion
 from launcher.pod.data.earlier import Copied
 from launcher.pod.data.links import Link, leaving
 from launcher.pod.log import Tell
@@ -130,7 +130,7 @@ def refuse_same_names(dirs: Sequence[Dir], looking: Looking) -> None:
                 )
 
 
-def listed_in(job: Dir, shards: Sequence[Dir], ways: int, share: Share) -> Mapping[str, Entry]:
+def listed_in(job: Dir, shards: Sequence[Dir], ways: int, portion: Portion) -> Mapping[str, Entry]:
     """Return the files that a manifest lists in a rank's shards, by their paths; none where there is no manifest.
 
     Shards of other ranks may be missing: those ranks say so, unless they have their data already.
@@ -138,7 +138,7 @@ def listed_in(job: Dir, shards: Sequence[Dir], ways: int, share: Share) -> Mappi
     found = _manifest(job)
     if found is None:
         return {}
-    if ways > found.shards or len(shards) != len(share.of(found.shards)):
+    if ways > found.shards or len(shards) != len(portion.of(found.shards)):
         raise ShardError(
             f"{job.path}: {ways} shards are there, and {MANIFEST} lists {found.shards}: "
             "expected only those that it lists; move the others away, or the manifest if it is outdated"

@@ -9,13 +9,16 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Collection, Sequence
+from itertools import islice
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from launcher.dataset import epoch_reader
 from launcher.dataset.arguments import split_options
 from launcher.dataset.progress import SplitProgress
 from launcher.dataset.splitting import split_into_shards
@@ -106,6 +109,34 @@ def test_after_any_resizes_each_record_is_in_one_pod_and_nothing_is_copied_that_
                 assert not whole.keys() & found.keys()
                 whole |= found
             assert len(whole) == shards
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(4, 9), st.integers())
+def test_with_a_position_for_each_file_every_record_of_an_epoch_is_kept_once(shards: int, seed: int) -> None:
+    """As docs/data.md has it: each trainer saves how far it is in each of its files, and reads what all saved."""
+    most, draw = 4, Random(seed)  # noqa: S311  # no secret
+    with TemporaryDirectory() as top:
+        pods = [Volume(top=Path(top), pod=f"pod-{slot}") for slot in range(most + 1)]
+        rows = {f"{each}-{row}" for each in range(shards) for row in range(each % 5)}
+        for each in range(shards):
+            of_shard = [row for row in sorted(rows) if row.startswith(f"{each}-")]
+            pods[0].lay_out(job={f"data/{each}/part-{each}": "".join(f"{row}\n" for row in of_shard)})
+        kept: list[str] = []
+        seen: dict[str, int] = {}
+        while len(kept) < len(rows):
+            slots = draw.sample(range(most + 1), draw.randint(1, most))
+            had, now = list(kept), dict(seen)
+            for slot in slots:
+                pods[slot].lay_out()
+                pods[slot].resize(slot, slots, most=most)
+                for part in sorted(pods[slot].data.iterdir()):
+                    read = epoch_reader(part.read_text().splitlines(), 1, 0, seen.get(part.name, 0), 1, 0)
+                    some = list(islice(read(), draw.randint(0, 5)))
+                    had, now[part.name] = had + some, seen.get(part.name, 0) + len(some)
+            if draw.random() < 0.5:
+                kept, seen = had, now
+        assert sorted(kept) == sorted(rows)
 
 
 def rewrite(path: Path) -> None:
@@ -237,6 +268,15 @@ def test_a_note_that_cannot_be_read_knows_no_copy(tmp_path: Path, broken: str) -
     assert volume.resize(0, range(4)).kept == 0
     assert read_back(volume.data) == shards_of(0, range(4))
     assert json.loads((volume.work / ".data.copies").read_text())["token"]
+
+
+def test_a_note_about_another_tree_says_nothing_of_this_one(tmp_path: Path) -> None:
+    """It is written a moment before the tree is put into its place."""
+    volume = with_shards(tmp_path, 12)
+    volume.resize(0, range(3))
+    note = volume.work / ".data.copies"
+    note.write_text(json.dumps(json.loads(note.read_text()) | {"token": "0" * 32}))
+    assert volume.resize(0, range(4)).kept == 0
 
 
 def test_where_the_width_is_fixed_nothing_is_noted(tmp_path: Path) -> None:

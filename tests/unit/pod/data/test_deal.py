@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.deal import fewest_moved, moved
-from launcher.pod.data.deal import Share, deal
+from launcher.pod.data.deal import Portion, deal
 
 MOST = 12
 PLACES = st.integers(1, MOST)
@@ -51,8 +51,8 @@ def test_where_all_are_there_and_where_the_width_is_fixed_it_is_every_nth_shard(
     for rank in range(most):
         every = tuple(range(rank, shards, most))
         assert deal(shards, most, range(most))[rank] == every
-        assert Share(rank=rank, trainers=most, most=most).of(shards) == every
-    assert Share(rank=0, trainers=1, most=most).of(shards) == tuple(range(shards))
+        assert Portion(rank=rank, trainers=most, most=most).of(shards) == every
+    assert Portion(rank=0, trainers=1, most=most).of(shards) == tuple(range(shards))
 
 
 @given(PLACES, st.integers(0, 188), st.data())

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launcher.pod.data.deal import Share
+from launcher.pod.data.deal import Portion
 from launcher.pod.data.layout import find_shard
 from launcher.pod.outcome import ShardError
 
@@ -22,7 +22,7 @@ def find(
     slots: tuple[int, ...] = (),
 ) -> tuple[tuple[str, str], ...]:
     return find_shard(
-        Share(rank=rank, trainers=trainers, most=most or trainers, slots=slots),
+        Portion(rank=rank, trainers=trainers, most=most or trainers, slots=slots),
         job_dir="/mnt/job",
         counted_by="TRAINERS",
         by_rank=by_rank,
