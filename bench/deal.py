@@ -41,8 +41,8 @@ def fewest_moved(before: Dealt, slots: Collection[int]) -> int:
 
 def main() -> None:
     """Measure, and print."""
-    print(f"Parts of the shards that move, on average over {{most}} to {SHARDS} shards; in brackets: at the worst")
-    print("by how many shards more than must.\n")
+    print(f"Parts of the shards that move, on average over all numbers of shards from the most trainers up to {SHARDS};")
+    print("in brackets: at the worst by how many shards more than must.\n")
     print("| slots | must | ours | every n-th |")
     print("| --- | ---: | ---: | ---: |")
     for told, most, ways in _changes():

@@ -106,6 +106,7 @@ def test_by_slots_a_rank_has_what_its_slot_has() -> None:
     dealt = [find(rank, 2, NONE, numbers, most=5, slots=(1, 4)) for rank in (0, 1)]
     assert [("data", str(slot)) in ways for slot, ways in zip((1, 4), dealt, strict=True)] == [True, True]
     assert sorted(number for ways in dealt for _, number in ways) == list(numbers)
+    assert find(1, 2, NONE, NONE, most=5, slots=(1, 4)) == ()
 
 
 @pytest.mark.parametrize(
