@@ -41,7 +41,9 @@ def fewest_moved(before: Dealt, slots: Collection[int]) -> int:
 
 def main() -> None:
     """Measure, and print."""
-    print(f"Parts of the shards that move, on average over all numbers of shards from the most trainers up to {SHARDS};")
+    print(
+        f"Parts of the shards that move, on average over all numbers of shards from the most trainers up to {SHARDS};"
+    )
     print("in brackets: at the worst by how many shards more than must.\n")
     print("| slots | must | ours | every n-th |")
     print("| --- | ---: | ---: | ---: |")
