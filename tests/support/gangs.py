@@ -63,6 +63,7 @@ class Gang:
     api: ApiServer | None
     account: Path
     enter: tuple[str, ...] = ()
+    indexed: bool = False
     places: list[Launcher] = field(default_factory=list)
     all: list[Launcher] = field(default_factory=list)
     next_host: int = 1
@@ -229,7 +230,9 @@ class Gang:
 
     def _pod(self, place: int, name: str, address: str) -> dict[str, Any]:
         owner = f"{self.owner}-pservers" if self._role(place) == "pserver" else self.owner
-        return pod(name, address, owner=owner, labels=self._labels(place))
+        index = place if place < self.pservers else place - self.pservers
+        indexed: dict[str, Any] = {"index": index} if self.indexed else {}
+        return pod(name, address, owner=owner, labels=self._labels(place), **indexed)
 
     def _launch(self, place: int, address: str, name: str) -> Launcher:
         work = self.top / "pods" / address
@@ -287,18 +290,19 @@ def gang(
     env: Mapping[str, str] | None = None,
     env_of: Mapping[int, Mapping[str, str]] | None = None,
     enter: Sequence[str] = (),
+    indexed: bool = False,
 ) -> Iterator[Gang]:
     """Start a gang, give it away, and hold at the end that nothing of it is left.
 
     The pods meet by a list of addresses, or by the scripted API server. Their key is the Job's UID, which gives them
     a record; without one (`key=""`, by the list alone) there is none. `pservers` of them are pservers' pods, the
     first ones. Several gangs may follow each other in one `top`: it is one volume, with its passes. `enter` are the
-    words that lead each launcher to where it is to be.
+    words that lead each launcher to where it is to be. By the API pods may have completion indexes (`indexed`).
     """
     with ExitStack() as stack:
         made = _made(stack, top, count, api, process_one)
         made.pservers, made.command, made.owner = pservers, tuple(command), key or UID
-        made.enter = tuple(enter)
+        made.enter, made.indexed = tuple(enter), indexed
         made.run = key or uuid.uuid4().hex
         made.env = {**made.env, **({} if api or not key else {"LAUNCHER_JOB_UID": key}), **(env or {})}
         made.env_of = env_of or {}

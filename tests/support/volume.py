@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +17,8 @@ from launcher.pod.settings.variables import read_settings
 
 JOB = "job"
 NOBODY = 65534
-NOTES = (".data.staged", ".files.staged")
+NOTES = (".data.staged", ".data.copies", ".files.staged")
+ELASTIC = {"LAUNCHER_PEERS": "kubernetes", "LAUNCHER_RUNTIME": "torch", "LAUNCHER_ENTRY": "true"}  # with MEMBERS
 BY_RANK = {f"{rank}/data/part": f"shard {rank}" for rank in range(3)}
 UNDER_DATA = {f"data/{rank}/part": f"shard {rank}" for rank in range(3)}
 
@@ -51,6 +52,7 @@ class Volume:
 
     top: Path
     trainers: int = 3
+    pod: str = "work"  # of several that share the volume
     told: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
     @classmethod
@@ -66,7 +68,7 @@ class Volume:
 
     @property
     def work(self) -> Path:
-        return self.top / "work"
+        return self.top / self.pod
 
     @property
     def data(self) -> Path:
@@ -99,6 +101,14 @@ class Volume:
         """Return the complete roster as the pod of this rank has it."""
         peers = tuple(Peer(address=f"127.0.1.{number + 1}") for number in range(self.trainers))
         return Roster(pservers=peers, trainers=peers, me=peers[rank], role=role)
+
+    def resize(self, slot: int, slots: Collection[int], *, most: int = 5, **effects: Any) -> Shard:  # noqa: ANN401
+        """Stage as the pod of a slot does in a gang of these slots, whose width may change."""
+        peers = tuple(Peer(address=f"127.0.1.{each + 1}", index=each) for each in sorted(slots))
+        me = next(peer for peer in peers if peer.index == slot)
+        roster = Roster(pservers=(), trainers=peers, me=me, role=Role.NODE)
+        settings = self.settings(**ELASTIC, LAUNCHER_MEMBERS=f"1:{most}")
+        return stage(settings, roster, self.tell, **effects)
 
     def tell(self, event: str, **facts: object) -> None:
         self.told.append((event, facts))

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from launcher.contract import MANIFEST
 from launcher.dataset.manifest import Entry
+from launcher.pod.data.earlier import Copied, Earlier, as_copied
 from launcher.pod.data.file import FileCopier, Read
 from launcher.pod.data.links import Link
 from launcher.pod.data.survey import Census, Looking, read_link, refuse_leaving, survey
@@ -53,30 +54,48 @@ class Copier:
     read: Read = os.readv
     threads: int = 0  # 0: as the kind of the file system says
 
-    def assemble(self, dirs: Sequence[Dir], into: Path, listed: Mapping[str, Entry] | None = None) -> Census:
+    def assemble(
+        self,
+        dirs: Sequence[Dir],
+        into: Path,
+        listed: Mapping[str, Entry] | None = None,
+        earlier: Earlier | None = None,
+    ) -> Census:
         """Make `into` what the directories laid over each other are, keeping what of it is there already.
 
-        What a manifest lists is held against it.
+        What a manifest lists is held against it. With an earlier tree what is unchanged there is taken over from it,
+        and it is noted which copy is of which file.
         """
         threads = self.threads or max(threads_for(each.fd) for each in dirs)
         with Workers(threads, flying=_FLYING, borrowing=True) as workers:
-            return self._assemble(dirs, into, listed or {}, workers)
+            return self._assemble(dirs, into, listed or {}, earlier, workers)
 
     def looking(self) -> Looking:
         """Return what counts the files that are looked at."""
         return Looking(tell=self.tell, every=self.every, clock=self.clock)
 
-    def _assemble(self, dirs: Sequence[Dir], into: Path, listed: Mapping[str, Entry], workers: Workers) -> Census:
+    def _assemble(
+        self,
+        dirs: Sequence[Dir],
+        into: Path,
+        listed: Mapping[str, Entry],
+        earlier: Earlier | None,
+        workers: Workers,
+    ) -> Census:
         looking = self.looking()
         census = survey(dirs, listed, workers, looking)
         refuse_leaving(census.links)
         with naming(str(into), REFUSAL):
             into.mkdir(mode=0o700, exist_ok=True)
         with directory(into, REFUSAL, trusted=True, ours=True) as target:
-            _check_room(census.bytes - survey((target,), {}, Workers(1), looking).bytes, dirs, target)
+            there = survey((target,), {}, Workers(1), looking).bytes
+            there += earlier.bytes_of(each.path for each in dirs) if earlier else 0
+            _check_room(census.bytes - there, dirs, target)
             with ThreadPoolExecutor(1) as beside:
                 hasher = None if workers.side_by_side else beside
-                copy = _Copy(whole=census, copier=self, listed=listed, workers=workers, beside=hasher)
+                copy = _Copy(
+                    whole=census, copier=self, listed=listed, earlier=earlier, workers=workers, beside=hasher
+                )
                 with closing(copy.tree(dirs, target)) as works:
                     for _ in workers.each(works):
                         pass
@@ -87,7 +106,7 @@ class Copier:
                 f"{shown(missing[0])} is not there, but {MANIFEST} lists it: expected all files of the split, "
                 f"{len(missing)} are missing; split the data again, or copy it to the volume again"
             )
-        return Census(files=copy.files, bytes=copy.bytes, links=copy.links, verified=len(copy.verified))
+        return copy.done
 
 
 @dataclass(slots=True, kw_only=True)
@@ -97,10 +116,14 @@ class _Copy:
     whole: Census
     copier: Copier
     listed: Mapping[str, Entry]
+    earlier: Earlier | None
     workers: Workers
     beside: ThreadPoolExecutor | None
     files: int = 0
     bytes: int = 0
+    kept: int = 0
+    kept_bytes: int = 0
+    copies: dict[str, Copied] = field(default_factory=dict)
     links: dict[str, Link] = field(default_factory=dict)
     verified: set[str] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -109,7 +132,7 @@ class _Copy:
 
     def __post_init__(self) -> None:
         self.due = self.copier.clock() + self.copier.every
-        self.file = FileCopier(count=self._count, read=self.copier.read, beside=self.beside)
+        self.file = FileCopier(count=self._count, kept=self._keep, read=self.copier.read, beside=self.beside)
 
     def tree(self, dirs: Sequence[Dir], into: Dir, above: str = "") -> Works:
         """Yield what is to be done for each file, and each directory that is left, to be closed after its files."""
@@ -125,18 +148,22 @@ class _Copy:
             elif each.kind is Kind.LINK:
                 self._link(each, into, above)
             else:
-                yield partial(self._file, each, into, again)
+                yield partial(self._file, each, into, above, again)
         with into.naming():
             # The owner's rights stay, or the tree could not be removed again.
             os.fchmod(into.fd, os.fstat(dirs[-1].fd).st_mode & 0o777 | 0o700)
 
-    def _file(self, found: Found, into: Dir, again: bool) -> None:
-        entry = self.listed.get(found.path)
+    def _file(self, found: Found, into: Dir, above: str, again: bool) -> None:
+        entry, path = self.listed.get(found.path), above + found.name
+        again = again or (self.earlier is not None and self.earlier.link(found, path, into))
         self.file.copy(found, into, present=again, entry=entry)
+        copied = as_copied(found, path, into) if self.earlier else None
         with self.lock:
             self.files += 1
             if entry:
                 self.verified.add(found.path)
+            if copied:
+                self.copies[path] = copied
 
     def _directory(self, found: Found, into: Dir, above: str, again: bool) -> Works:
         with into.naming(found.name):
@@ -156,6 +183,24 @@ class _Copy:
         link = self.links[above + found.name] = read_link(found)
         with into.naming(found.name):
             os.symlink(link.target, found.name, dir_fd=into.fd)
+
+    @property
+    def done(self) -> Census:
+        """What is copied."""
+        return Census(
+            files=self.files,
+            bytes=self.bytes,
+            links=self.links,
+            verified=len(self.verified),
+            kept=self.kept,
+            kept_bytes=self.kept_bytes,
+            copies=self.copies,
+        )
+
+    def _keep(self, size: int) -> None:
+        with self.lock:
+            self.kept, self.kept_bytes = self.kept + 1, self.kept_bytes + size
+        self._count(size)
 
     def _count(self, size: int) -> None:
         with self.lock:

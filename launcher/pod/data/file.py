@@ -74,9 +74,13 @@ def sha256_of(file: int, block: bytearray) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileCopier:
-    """Copies files; `count` gets the bytes as they are copied, and less than nothing where a file is begun again."""
+    """Copies files; `count` gets the bytes as they are copied, and less than nothing where a file is begun again.
+
+    `kept` gets those of a file that need not be copied.
+    """
 
     count: Callable[[int], None]
+    kept: Callable[[int], None]
     read: Read = os.readv
     beside: ThreadPoolExecutor | None = None
     rings: threading.local = field(default_factory=threading.local)
@@ -104,7 +108,7 @@ class FileCopier:
             with opened(into, found.name) as file:
                 if sha256_of(file, self._ring().block()) != entry.sha256:
                     return False
-        self.count(source.st_size)
+        self.kept(source.st_size)
         return True
 
     def _once(self, found: Found, into: Dir, entry: Entry | None) -> str:

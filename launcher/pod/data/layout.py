@@ -1,8 +1,7 @@
 """Where a rank's shards are on the volume, decided from the directories that are there.
 
 No I/O here. Two layouts: `<rank>/data` and `data/<rank>`; one of them, or a sentence about what is wrong.
-With more shards than trainers, a rank has the shards rank, rank + trainers, and so on. Only the rank whose shard is
-missing says so: it may have staged it before.
+Only the rank whose shard is missing says so: it may have staged it before.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import re
 from collections.abc import Collection
 
 from launcher.contract import DATA
+from launcher.pod.data.deal import Portion
 from launcher.pod.outcome import ShardError
 
 NUMBER = re.compile(r"[0-9]{1,9}")
@@ -18,10 +18,8 @@ LISTED = 10  # names in one message
 
 
 def find_shard(
-    rank: int,
-    trainers: int,
+    portion: Portion,
     *,
-    most: int,
     job_dir: str,
     counted_by: str,
     by_rank: Collection[str],
@@ -29,8 +27,8 @@ def find_shard(
 ) -> tuple[tuple[str, str], ...]:
     """Return the ways from the job's directory to the rank's shards, none where the job has no shards.
 
-    `by_rank` are the numbers that have a `data` in them, `under_data` those inside `data`. There may be up to `most`
-    trainers in a later start: each is to have a shard then, too.
+    `by_rank` are the numbers that have a `data` in them, `under_data` those inside `data`. Each of those who may be
+    trainers in a later start is to have a shard then, too.
     """
     if by_rank and under_data:
         raise ShardError(
@@ -40,20 +38,22 @@ def find_shard(
     numbers = by_rank or under_data
     if not numbers:
         return ()
-    if len(numbers) < most > trainers:
+    if len(numbers) < portion.most > portion.trainers:
         raise ShardError(
-            f"{job_dir} has {len(numbers)} shards; expected one or more for each of up to {most} trainers, as "
-            f"{counted_by} says: split the data into {most} or more"
+            f"{job_dir} has {len(numbers)} shards; expected one or more for each of up to {portion.most} trainers, "
+            f"as {counted_by} says: split the data into {portion.most} or more"
         )
+    trainers = portion.most if portion.by_slot else portion.trainers
     count = max(len(numbers), trainers)
     if set(numbers) != _first_of(count):
         count = trainers
-    mine = tuple(str(number) for number in range(rank, count, trainers))
+    mine = tuple(str(number) for number in portion.of(count))
     if not set(mine) <= set(numbers) <= _first_of(count):
         wrong = _difference(numbers, _first_of(count))
         pattern = f"<rank>/{DATA}" if by_rank else f"{DATA}/<rank>"
+        there_are = "there may be" if portion.by_slot else "there are"
         raise ShardError(
-            f"{job_dir}/{pattern}: {wrong}; expected one or more for each trainer, from 0 without a gap; there are "
+            f"{job_dir}/{pattern}: {wrong}; expected one or more for each trainer, from 0 without a gap; {there_are} "
             f"{trainers} trainers, as {counted_by} says: split the data into {trainers}, or start fewer trainers"
         )
     return tuple((number, DATA) if by_rank else (DATA, number) for number in mine)

@@ -11,8 +11,8 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import Any
 
 from launcher.contract import DATA
 from launcher.pod.data.copy import REFUSAL, Copier, remove_tree
+from launcher.pod.data.earlier import Copied, Copies, Earlier
 from launcher.pod.data.mark import mark, token_of
 from launcher.pod.outcome import ShardError
 from launcher.safefs.dirs import directory
@@ -123,13 +124,25 @@ class StagingPlace:
             with suppress(_OtherDeviceError):
                 self._move(self.data, staged)
 
-    def put(self, staged: Path) -> None:
-        """Make a directory that is complete the working directory's `data`."""
+    @contextmanager
+    def earlier(self) -> Iterator[Earlier]:
+        """Open the `data` that was staged last, from other sources, with what is noted of the copies in it."""
+        if not _exists(self.data) or not (token := token_of(self.data)) or token not in self._marker().staged:
+            yield Earlier()
+            return
+        copies = Copies.parse(self._text(self._copies))
+        with directory(self.data, REFUSAL, trusted=True) as tree:
+            yield Earlier(tree=tree, files=copies.files) if copies.token == token else Earlier()
+
+    def put(self, staged: Path, copies: Mapping[str, Copied] | None = None) -> None:
+        """Make a directory that is complete the working directory's `data`, and note the copies in it."""
         self._drop_old()
         marker, token = self._marker(), mark(staged)
         marker = replace(marker, staged=marker.staged | {token}, made_of="")
         # Before the renames: after a kill between them, both directories are known as staged.
         self._remember(marker)
+        if copies is not None:
+            self._write(self._copies, Copies(token=token, files=copies).text())
         if _exists(self.data):
             if not self._is_ours(marker):
                 self._set_aside(marker)
@@ -174,15 +187,27 @@ class StagingPlace:
         return not token_of(self.data) and _identity(self.data) in marker.doubtful
 
     def _marker(self) -> _Marker:
-        file = self.workdir / ".data.staged"
-        with naming(str(file), REFUSAL):
-            return _Marker.parse(file.read_text(errors="replace")) if _exists(file) else _Marker()
+        return _Marker.parse(self._text(self._staged))
 
     def _remember(self, marker: _Marker) -> None:
-        file = self.workdir / ".data.staged"
+        self._write(self._staged, marker.text())
+
+    @property
+    def _staged(self) -> Path:
+        return self.workdir / ".data.staged"
+
+    @property
+    def _copies(self) -> Path:
+        return self.workdir / ".data.copies"
+
+    def _text(self, file: Path) -> str:
+        with naming(str(file), REFUSAL):
+            return file.read_text(errors="replace") if _exists(file) else ""
+
+    def _write(self, file: Path, text: str) -> None:
         with naming(str(file), REFUSAL):
             new = file.with_suffix(".new")
-            new.write_text(marker.text())
+            new.write_text(text)
         self._move(new, file)
 
     def _move(self, source: Path, target: Path) -> None:

@@ -17,6 +17,7 @@ from launcher.contract import DATA
 from launcher.dataset.manifest import Entry
 from launcher.pod import workdir
 from launcher.pod.data.copy import REFUSAL, Copier, remove_tree
+from launcher.pod.data.deal import Portion
 from launcher.pod.data.file import Read
 from launcher.pod.data.job_files import JobFiles
 from launcher.pod.data.layout import NUMBER, find_shard
@@ -42,6 +43,8 @@ class Shard:
     files: int = 0
     bytes: int = 0
     verified: int = 0  # files that were held against a manifest
+    kept: int = 0  # files that were not copied: a copy of an earlier staging is there
+    kept_bytes: int = 0
 
 
 def stage(
@@ -99,7 +102,7 @@ def _stage(settings: Settings, roster: Roster, tell: Tell, place: StagingPlace) 
         shards, listed = _shards(settings, roster, job, stack, place.copier.looking())
         if settings.job_path and not shards:
             tell("no_shard", looked_in=_looked_in(settings, roster.rank))
-        return _stage_data(place, work, config_data, shards, listed)
+        return _stage_data(place, work, config_data, shards, listed, noting=settings.width.elastic)
 
 
 def _stage_files(place: StagingPlace, config: tuple[Dir, ...]) -> None:
@@ -116,7 +119,13 @@ def _seen(config: Dir) -> Dir:
 
 
 def _stage_data(
-    place: StagingPlace, work: Dir, own: tuple[Dir, ...], shards: tuple[Dir, ...], listed: Mapping[str, Entry]
+    place: StagingPlace,
+    work: Dir,
+    own: tuple[Dir, ...],
+    shards: tuple[Dir, ...],
+    listed: Mapping[str, Entry],
+    *,
+    noting: bool,
 ) -> Shard:
     sources = (*own, *shards)
     if not sources:
@@ -128,10 +137,18 @@ def _stage_data(
         if under:
             below = stack.enter_context(directory_inside(work, under.name))
             sources = (below, *sources)
-        census = place.copier.assemble(sources, staged, listed)
-    place.put(staged)
-    source = ", ".join(each.path for each in shards or own)
-    return Shard(source=source, files=census.files, bytes=census.bytes, verified=census.verified)
+        # Where the width does not change no shard stays while others go: nothing is noted, and nothing taken over.
+        earlier = stack.enter_context(place.earlier()) if noting else None
+        census = place.copier.assemble(sources, staged, listed, earlier)
+    place.put(staged, census.copies if noting else None)
+    return Shard(
+        source=", ".join(each.path for each in shards or own),
+        files=census.files,
+        bytes=census.bytes,
+        verified=census.verified,
+        kept=census.kept,
+        kept_bytes=census.kept_bytes,
+    )
 
 
 def _job(settings: Settings, stack: ExitStack) -> Dir | None:
@@ -193,13 +210,12 @@ def _shards(
     """Open this rank's shards, and return them with what a manifest lists of them."""
     if job is None:
         return (), {}
-    rank, trainers = roster.rank, len(roster.trainers)
+    slots = roster.slots if settings.width.elastic else ()
+    portion = Portion(rank=roster.rank, trainers=len(roster.trainers), most=settings.trainers, slots=slots)
     by_rank = tuple(name for name in _numbers(job) if _has_data(job, name))
     under_data = _numbers_in_data(job)
     ways = find_shard(
-        rank,
-        trainers,
-        most=settings.trainers,
+        portion,
         job_dir=job.path,
         counted_by=settings.counted_by,
         by_rank=by_rank,
@@ -212,7 +228,7 @@ def _shards(
     if not found:
         return (), {}
     refuse_same_names(found, looking)
-    listed = listed_in(job, found, len(by_rank) + len(under_data), rank=rank, trainers=trainers)
+    listed = listed_in(job, found, len(by_rank) + len(under_data), portion)
     return tuple(found), listed
 
 

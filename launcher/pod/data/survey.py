@@ -11,6 +11,8 @@ from functools import partial
 from launcher.contract import MANIFEST
 from launcher.dataset.manifest import MANIFEST_LIMIT, Entry, Manifest, parse_manifest
 from launcher.dataset.problem import DatasetError
+from launcher.pod.data.deal import Portion
+from launcher.pod.data.earlier import Copied
 from launcher.pod.data.links import Link, leaving
 from launcher.pod.log import Tell
 from launcher.pod.outcome import ShardError
@@ -25,12 +27,15 @@ TOGETHER = 16  # directories that are open at a time on each level, so that they
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Census:
-    """How many files and bytes a tree holds, and its links."""
+    """How many files and bytes a tree holds, its links, and which copy is of which file where that is noted."""
 
     files: int
     bytes: int
     links: Mapping[str, Link]
     verified: int = 0
+    kept: int = 0  # files that were there already
+    kept_bytes: int = 0
+    copies: Mapping[str, Copied] = field(default_factory=dict)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -125,7 +130,7 @@ def refuse_same_names(dirs: Sequence[Dir], looking: Looking) -> None:
                 )
 
 
-def listed_in(job: Dir, shards: Sequence[Dir], ways: int, *, rank: int, trainers: int) -> Mapping[str, Entry]:
+def listed_in(job: Dir, shards: Sequence[Dir], ways: int, portion: Portion) -> Mapping[str, Entry]:
     """Return the files that a manifest lists in a rank's shards, by their paths; none where there is no manifest.
 
     Shards of other ranks may be missing: those ranks say so, unless they have their data already.
@@ -133,7 +138,7 @@ def listed_in(job: Dir, shards: Sequence[Dir], ways: int, *, rank: int, trainers
     found = _manifest(job)
     if found is None:
         return {}
-    if ways > found.shards or len(shards) != len(range(rank, found.shards, trainers)):
+    if ways > found.shards or len(shards) != len(portion.of(found.shards)):
         raise ShardError(
             f"{job.path}: {ways} shards are there, and {MANIFEST} lists {found.shards}: "
             "expected only those that it lists; move the others away, or the manifest if it is outdated"

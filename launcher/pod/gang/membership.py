@@ -59,7 +59,8 @@ class Membership:
         self._member = self._node.member
         self._met = False
         self._waiting = ""
-        self._staged_for: tuple[int | None, int] | None = None  # the rank, and of how many
+        self._slots: tuple[int, ...] = ()  # of the trainers: shards of a width that may change follow them
+        self._staged_for: tuple[object, ...] | None = None  # the rank, of how many, and their slots
         self._listed: FoundPods | None = None  # by the peer watch, at the last look,
         self._listed_since = 0.0  # and since when they are the same
         self._left_out: tuple[str, ...] = ()
@@ -110,6 +111,7 @@ class Membership:
             settled = self._settled() if isinstance(found, Roster) else 0.0
             if isinstance(found, Roster) and time.monotonic() >= min(settled, deadline or settled):
                 self._node.take(found)
+                self._slots = found.slots
                 self._met, self._waiting = True, ""
                 return found
             if isinstance(found, Roster):
@@ -126,7 +128,7 @@ class Membership:
 
     def stage(self, work: Callable[[Tell], object]) -> None:
         """Have this rank's data staged, unless it is; look at the passes once none is being written."""
-        share = (self._member.status.rank, len(self._member.order.addresses))
+        share = (self._member.status.rank, len(self._member.order.addresses), self._slots)
         if share != self._staged_for:
             self._stage_for(share, work)
         self._member.furnished()
@@ -274,7 +276,7 @@ class Membership:
         self._grace_ends = self._grace_ends or time.monotonic() + self._settings.timing.grace + LINGER
         self._node.stop(first=first)
 
-    def _stage_for(self, share: tuple[int | None, int], work: Callable[[Tell], object]) -> None:
+    def _stage_for(self, share: tuple[object, ...], work: Callable[[Tell], object]) -> None:
         self._staged_for = self._without_data = None
         try:
             with self._node.seconds.staging():

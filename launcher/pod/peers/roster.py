@@ -58,6 +58,12 @@ class Roster:
         return self.key
 
     @property
+    def slots(self) -> tuple[int, ...]:
+        """The trainers' completion indexes by rank, nothing where one has none."""
+        indexes = tuple(peer.index for peer in self.trainers if peer.index is not None)
+        return indexes if len(indexes) == len(self.trainers) else ()
+
+    @property
     def digest(self) -> str:
         """The same on every pod that sees the same gang in the same order."""
         lines = [f"pserver {peer.address} {peer.uid}" for peer in self.pservers]

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -102,6 +103,20 @@ def test_in_an_epoch_each_record_goes_to_exactly_one_trainer_in_the_order_of_one
         had += in_turn(parts)
     assert had == list(dataset.epoch_reader(rows, seed, epoch, 0, 1, 0)())
     assert sorted(had) == sorted(rows)
+
+
+@given(st.integers(1, 120), st.integers(1, 4), st.integers())
+def test_in_an_epoch_whose_trainers_come_and_go_each_record_is_kept_once(records: int, batch: int, seed: int) -> None:
+    """Starts of 1 to 7 trainers, each ended after any step; what came after the position saved last is done again."""
+    draw, kept = Random(seed), list[int]()  # noqa: S311  # no secret
+    while len(kept) < records:
+        trainers, had = draw.randint(1, 7), list(kept)
+        each = [dataset.epoch_reader(range(records), 3, 5, len(kept), trainers, rank)() for rank in range(trainers)]
+        for _ in range(draw.randint(1, 6)):
+            had += in_turn([list(islice(reader, batch)) for reader in each])
+            if draw.random() < 0.5:
+                kept = list(had)
+    assert kept == list(dataset.epoch_reader(range(records), 3, 5, 0, 1, 0)())
 
 
 def test_an_epoch_has_its_own_order_which_stays_for_ever() -> None:

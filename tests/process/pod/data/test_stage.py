@@ -42,7 +42,8 @@ def test_the_shard_of_the_rank_becomes_data_in_either_layout(
     assert read_back(volume.data) == {"part": f"shard {rank}"}
     event, facts = volume.told[-1]
     assert (event, facts.pop("seconds") >= 0) == ("staged", True)
-    assert facts == {"source": str(volume.job / where), "files": 1, "bytes": 7, "verified": 0}
+    kept = {"kept": 0, "kept_bytes": 0}
+    assert facts == {"source": str(volume.job / where), "files": 1, "bytes": 7, "verified": 0} | kept
 
 
 def test_the_jobs_files_go_over_what_is_in_the_working_directory(volume: Volume) -> None:

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from launcher.pod.data.deal import deal
 from tests.support.gangs import Gang, gang
+from tests.support.pods import JOB
 from tests.support.script import Fault
+from tests.support.volume import lay_out
 
 pytestmark = pytest.mark.timeout(120)
 ENV = {"LAUNCHER_MEMBERS": "1:3", "LAUNCHER_SETTLE": "1", "LAUNCHER_SHRINK_AFTER": "2"}
@@ -73,6 +76,35 @@ def test_a_pod_that_is_lost_is_waited_for_and_then_the_others_go_on(tmp_path: Pa
         assert made(g) == [(4, None, 0), (3, 1, 1)]
         waits = [each for each in g.places[1].events() if each["event"] == "waiting_for_peers"]
         assert "2 of 1 to 3 are there: waiting for more" in [each["reason"] for each in waits]
+
+
+def test_each_shard_is_in_one_pod_also_where_another_slot_takes_part_at_the_same_width(tmp_path: Path) -> None:
+    """From slots 0, 1 and 2 to 0, 1 and 3: ranks 0 and 1 stay, and yet have other shards."""
+    held = [Fault("pass 2", "wait go", times=0)]
+    env = AT_ONCE | {"LAUNCHER_MEMBERS": "1:4", "LAUNCHER_SHRINK_AFTER": "20"}
+    lay_out(tmp_path / "volume" / JOB, {f"data/{each}/part-{each}": f"{each}" for each in range(8)})
+    with gang(
+        5, tmp_path, pservers=1, api=True, process_one=True, indexed=True, start=False, env=env, faults=held
+    ) as g:
+        g.start(0, 1, 2, 3)
+        g.await_trace("fault", 3, place="pass 2", generation=1)
+        assert shards(g) == dict(enumerate(deal(8, 4, range(3)).values(), 1))
+        lost = g.places.pop(3)
+        lost.life.kill()
+        unlist(g, lost.name)
+        g.start(4)
+        g.await_trace("fault", 3, place="pass 2", generation=2)
+        assert list(shards(g).values()) == list(deal(8, 4, (0, 1, 3)).values())
+        kept = [event["kept"] for place in g.places[1:] for event in place.events() if event["event"] == "staged"]
+        assert sum(kept) == 4, kept
+        g.go()
+        assert g.verdict()[0] == 0
+
+
+def shards(g: Gang) -> dict[int, tuple[int, ...]]:
+    """Return which shards the trainers have that are there, by their place."""
+    data = {at: each.work / "data" for at, each in enumerate(g.places) if at}
+    return {at: tuple(sorted(int(part.name[5:]) for part in each.iterdir())) for at, each in data.items()}
 
 
 def test_a_pod_that_comes_first_of_all_leads_the_next_start_and_not_this_one(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from launcher.pod.data.deal import Portion
 from launcher.pod.data.layout import find_shard
 from launcher.pod.outcome import ShardError
 
@@ -13,12 +14,15 @@ NONE: tuple[str, ...] = ()
 
 
 def find(
-    rank: int, trainers: int, by_rank: tuple[str, ...], under_data: tuple[str, ...], most: int = 0
+    rank: int,
+    trainers: int,
+    by_rank: tuple[str, ...],
+    under_data: tuple[str, ...],
+    most: int = 0,
+    slots: tuple[int, ...] = (),
 ) -> tuple[tuple[str, str], ...]:
     return find_shard(
-        rank,
-        trainers,
-        most=most or trainers,
+        Portion(rank=rank, trainers=trainers, most=most or trainers, slots=slots),
         job_dir="/mnt/job",
         counted_by="TRAINERS",
         by_rank=by_rank,
@@ -94,3 +98,33 @@ def test_a_gang_that_may_grow_has_a_shard_for_each_that_may_come() -> None:
         ShardError, match=r"has 3 shards; expected one or more for each of up to 5 trainers, as TRAIN"
     ):
         find(1, 2, NONE, ("0", "1", "2"), most=5)
+
+
+def test_by_slots_a_rank_has_what_its_slot_has() -> None:
+    numbers = ("0", "1", "2", "3", "4")
+    assert find(1, 5, NONE, numbers, most=5, slots=(0, 1, 2, 3, 4)) == (("data", "1"),)
+    dealt = [find(rank, 2, NONE, numbers, most=5, slots=(1, 4)) for rank in (0, 1)]
+    assert [("data", str(slot)) in ways for slot, ways in zip((1, 4), dealt, strict=True)] == [True, True]
+    assert sorted(number for ways in dealt for _, number in ways) == list(numbers)
+    assert find(1, 2, NONE, NONE, most=5, slots=(1, 4)) == ()
+
+
+@pytest.mark.parametrize(
+    ("there", "slots", "rank", "told"),
+    [
+        ("012", (0, 1, 2), 0, r"has 3 shards; expected one or more for each of up to 5 trainers, as TRAIN"),
+        (
+            "012",
+            (0, 1, 2, 3, 4),
+            3,
+            r"missing: 3, 4; .*; there may be 5 trainers, as TRAINERS says: split the data into 5",
+        ),
+        ("01245", (0, 1, 2), 0, r"not expected: 5;"),
+        ("01245", (0, 1, 3), 2, r"missing: 3; not expected: 5;"),
+    ],
+)
+def test_by_slots_too_few_shards_and_gaps_are_refused(
+    there: str, slots: tuple[int, ...], rank: int, told: str
+) -> None:
+    with pytest.raises(ShardError, match=told):
+        find(rank, len(slots), NONE, tuple(there), most=5, slots=slots)

@@ -209,6 +209,14 @@ def test_an_indexed_job_is_ranked_by_index() -> None:
     pods = tuple(replace(pod, index=2 - place) for place, pod in enumerate(THREE))
     assert [peer.name for peer in complete(*pods, me=pods[0]).trainers] == ["job-2", "job-1", "job-0"]
     assert complete(*pods, me=pods[0]).rank == 2
+    assert complete(*pods, me=pods[0]).slots == (0, 1, 2)
+
+
+def test_slots_are_known_only_where_each_trainer_has_an_index() -> None:
+    pods = tuple(seen(place, index=index) for place, index in enumerate((4, 0, 2)))
+    assert complete(*pods, me=pods[0]).slots == (0, 2, 4)
+    some = (*pods[:2], seen(2))
+    assert complete(*some, me=some[0]).slots == ()
 
 
 def test_two_pods_of_one_index_wait_for_the_old_one_to_go() -> None:
