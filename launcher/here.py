@@ -108,7 +108,7 @@ def leaving() -> tuple[float, str] | None:
 
     Every trainer calls it once in each step, and all are told at the same one of their calls: save a pass, and end.
     """
-    told = _ask(None, ask="leaving")
+    told = _ask(None, ask="leave")
     return (float(told[0]), str(told[1])) if told else None
 
 

@@ -165,6 +165,10 @@ def _width(settings: Settings) -> Cases:
             "be dealt anew: expected pservers apart (LAUNCHER_ROLE=pserver and trainer), or one number of members",
         ),
         (
+            width.of(width.most) < width.least,
+            f"LAUNCHER_UNIT={width.unit} with {said}: expected a multiple of it from {width.least} to {width.most}",
+        ),
+        (
             width.shrink_after >= timing.rejoin,
             f"LAUNCHER_SHRINK_AFTER={width.shrink_after:g}: expected less than "
             f"LAUNCHER_REJOIN_TIMEOUT={timing.rejoin:g}",

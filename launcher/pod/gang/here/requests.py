@@ -102,7 +102,7 @@ def _ask(said: Mapping[str, object]) -> Ask | None:
             return Share(key=key, text=json.dumps(value))
         case {"ask": "get", "key": str(key), "rank": (int() | None) as rank} if _is_name(key):
             return Get(key=key, rank=rank, timeout=_seconds(said))
-        case {"ask": "leaving"}:
+        case {"ask": "leave"}:
             return AskLeaving()
     return None
 

@@ -230,8 +230,28 @@ def stuck_at_the_end() -> list[list[Fault]]:
     return [[Fault(at=at, what="stick", slot=1)] for at in (4.0, 5.0, 6.0, 7.0)]
 
 
+def left_at_any_moment() -> set[tuple[Stage, Stage]]:
+    """Return the transitions of gangs whose programs ask whether all ends soon, of which one is told to stop."""
+
+    def world(seed: int) -> World:
+        return World(size=3, least=1, asks=True, eager=True, seed=seed)
+
+    def stages(seed: int, *faults: Fault) -> set[tuple[Stage, Stage]]:
+        return set().union(*(job.checks.stages for job in play(world(seed), faults).jobs))
+
+    seen: set[tuple[Stage, Stage]] = set()
+    for at in range(10, 120, 3):
+        left = Fault(at=at / 10, what="leave", slot=2, span=2.0)
+        seen |= stages(at, left) | stages(at, left, Fault(at=at / 10 + 0.3, what="apply", span=2.0, detail=3))
+    for seed in range(8):  # just when the trainers are done
+        story = "\n".join(play(world(seed), []).story)
+        (done,) = re.findall(r"([\d.]+) .*goes on to checking", story)
+        seen |= stages(seed, Fault(at=float(done) - 0.0005 * seed, what="leave", slot=2, span=2.0))
+    return seen
+
+
 def test_every_transition_happens() -> None:
-    seen = sweep(asleep_and_overtaken(), 2) | sweep(stuck_at_the_end(), 2)
+    seen = sweep(asleep_and_overtaken(), 2) | sweep(stuck_at_the_end(), 2) | left_at_any_moment()
     assert seen == set(TRANSITIONS)
 
 

@@ -23,6 +23,7 @@ from launcher.pod.programs.policy import (
     first_cause,
     may_have_failed,
     stopped,
+    trained,
 )
 from launcher.pod.settings.nouns import Role
 from launcher.pod.settings.variables import known
@@ -424,3 +425,25 @@ def test_a_stop_always_leads_to_an_end(fates: list[Fate], at: float, grace: floa
     assert end
     assert end.at <= at
     assert all(when <= at + grace + KILL_PATIENCE for when, _, _ in sent)
+
+
+def test_a_stop_leaves_children_a_while_that_is_taken_off_their_grace() -> None:
+    told = stopped(TERM, 100.0, window=4.0, grace=GRACE)
+    assert (told.at, told.grace, told.told) == (104.0, 6.0, True)
+    assert decide([trainer()], told, 101.0, GRACE) == Step(cause=told, until=104.0)
+    assert decide([trainer()], told, 104.0, GRACE).signals == ((22, TERM),)
+    killed = decide([trainer(told=104.0)], told, 110.0, GRACE)
+    assert killed.signals == ((22, KILL),)
+    assert stopped(TERM, 100.0, grace=GRACE) == stopped(TERM, 100.0)
+
+
+def test_who_ends_while_all_are_to_end_soon_has_obeyed() -> None:
+    soon = Instructions(leaving=50.0)
+    for code in (0, 3, -TERM):
+        assert first_cause([over(trainer(), code, 51.0)], None, soon) is None
+        assert not trained([over(trainer(), code, 51.0)], 50.0)
+    early = over(trainer(), 0, 49.0)
+    assert trained([early], 50.0)
+    failed = first_cause([over(trainer(), 3, 49.0)], None, soon)
+    assert failed
+    assert failed.outcome.code == 3

@@ -47,7 +47,8 @@ def plan_end(cause: Failure, seconds: float, view: View) -> tuple[PlannedEnd, Le
 def call_agreed(leaving: Leaving, marks: Sequence[Marks]) -> Leaving:
     """Return it with the call at which all trainers are told, once every launcher has said what is left to it."""
     calls = [each.leave or 0 for each in marks]
-    return leaving if leaving.call or not all(calls) else replace(leaving, call=max(calls))
+    known = not leaving.call and calls and all(calls)
+    return replace(leaving, call=max(calls)) if known else leaving
 
 
 def is_due(before: PlannedEnd, number: int, statuses: Sequence[Status], view: View) -> tuple[PlannedEnd, bool]:

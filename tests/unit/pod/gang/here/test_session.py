@@ -6,10 +6,19 @@ from dataclasses import replace
 
 import pytest
 
-from launcher.pod.gang.here.requests import MOST_FACTS, Answer, Ask, Barrier, Get, Report, Share
+from launcher.pod.gang.here.requests import MOST_FACTS, Answer, Ask, AskLeaving, Barrier, Get, Report, Share
 from launcher.pod.gang.here.session import NAMES_KEPT, STANDING, HereSession
 from launcher.pod.gang.protocol.barriers import SHARED_BY_ALL, SHARED_BY_ONE
-from launcher.pod.gang.protocol.messages import AlarmTold, Generation, LeaderMessage, Marks, Trouble, Wait
+from launcher.pod.gang.protocol.messages import (
+    AlarmTold,
+    Generation,
+    LeaderMessage,
+    Leaving,
+    Marks,
+    Stage,
+    Trouble,
+    Wait,
+)
 
 WORD = LeaderMessage(generation=Generation(number=3, members=(), digest=""))
 OK: dict[str, Answer] = {"me": {"ok": None}}
@@ -233,3 +242,32 @@ def test_the_end_of_a_generation_answers_all_who_wait_and_all_who_come() -> None
 
 def test_before_the_first_generation_nothing_can_be_asked() -> None:
     assert HereSession[str]().ask("me", Barrier(name="b")) == {"me": {"ended": "no generation has begun"}}
+
+
+SOON = Leaving(why="node 2 was told to stop", seconds=10.0)
+ALL_SOON = LeaderMessage(stage=Stage.LEAVING, generation=WORD.generation, leaving=SOON)
+
+
+def test_who_asks_whether_all_ends_soon_goes_on_until_the_call_that_all_are_told_at() -> None:
+    mine = session()
+    assert mine.marks == Marks()
+    assert [mine.ask("me", AskLeaving()) for _ in range(2)] == [OK, OK]
+    assert mine.marks == Marks(leave=0)
+    assert mine.hear(ALL_SOON, now=100.0) == {}
+    assert mine.marks == Marks(leave=3)
+    assert mine.ask("me", AskLeaving()) == {}
+    assert mine.waits == (), "it ends by itself"
+    assert mine.hear(replace(ALL_SOON, leaving=replace(SOON, call=4)), now=101.0) == OK
+    told = {"me": {"ok": [7.5, "node 2 was told to stop"]}}
+    assert mine.ask("me", AskLeaving(), now=102.5) == told
+    assert mine.ask("me", AskLeaving(), now=102.5) == told
+    assert mine.ask("me", AskLeaving(), now=200.0) == {"me": {"ok": [0.0, "node 2 was told to stop"]}}
+
+
+def test_a_trainer_that_has_not_asked_yet_says_that_its_first_call_is_left() -> None:
+    mine = session()
+    mine.hear(ALL_SOON)
+    assert mine.marks.leave == 1
+    assert mine.ask("me", AskLeaving()) == {}
+    assert mine.end("it is over") == {"me": {"ended": "it is over"}}
+    assert mine.late("me") == {}

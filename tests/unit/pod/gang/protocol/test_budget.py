@@ -44,6 +44,16 @@ def test_each_new_pass_gives_a_restart_back(last: Generation, reached: int, spen
     assert (told.restarts, told.spent) == (last.restarts, spent)
 
 
+def test_each_third_planned_end_in_a_row_without_a_new_pass_spends_a_restart() -> None:
+    last, seen = gang(reached=5), []
+    for reached in (5, 5, 5, 5, 6, 6, 6):
+        last = following(last, TOLD, reached, planned=True)
+        seen.append((last.restarts, last.left))
+    assert seen == [(0, 1), (0, 2), (1, 0), (1, 1), (1, 1), (1, 2), (2, 0)]
+    assert following(gang(left=2, reached=5), LOST, 5).left == 0
+    assert following(gang(left=2, reached=5), TOLD, 5).left == 2
+
+
 def test_a_pass_that_is_not_seen_for_a_moment_gives_nothing_back_when_it_is_seen_again() -> None:
     after = following(gang(restarts=3, reached=5), LOST, 3)
     assert (after.reached, spent_by(after, 5), spent_by(after, 6)) == (5, 4, 3)

@@ -10,15 +10,17 @@ from launcher.pod.gang.protocol.messages import Failure, Generation, LeaderMessa
 from launcher.pod.gang.protocol.planned.new_pass import PassLook
 from launcher.pod.gang.protocol.planned.width import (
     Growth,
+    LeftOut,
     goes_on_without,
     grown,
     has_another_order,
     has_no_part,
     is_of_the_run,
+    pods_left_out,
     too_few,
     wait_for_more,
 )
-from launcher.pod.gang.protocol.state import Heard, Recorded, View
+from launcher.pod.gang.protocol.state import Heard, Recorded, Rules, View
 from launcher.pod.settings.nouns import Resize, Role, Width
 from tests.support.gang_world.views import (
     BORN_AGAIN,
@@ -212,3 +214,77 @@ def test_a_pass_that_all_have_just_saved_is_not_looked_for() -> None:
     grown_now = grown(Growth(), TRAINING, wider(), ELASTIC, saved=True)
     assert grown_now == (Growth(), "1 pod is ready to take part")
     assert grown(Growth(), TRAINING, wider(newest=ALL[:3]), ELASTIC, saved=True) == (Growth(), "")
+
+
+# Who is left out.
+
+LISTED = ALL[:3]
+SINCE = dict.fromkeys(ALL, NOW - 1000.0)
+OF_THREE = replace(RULES, width=replace(WIDTH, least=1, most=3, shrink_after=20.0))
+LATEST = Recorded(latest=gang(), highest=1)
+SILENT = {"sent": NOW - 36.0}  # longer than the time-out and the wait for it
+OF_FOUR = Recorded(latest=gang(1, *(who(number) for number in (1, 2, 3, 4))), highest=1)
+
+
+def out(seen: View, listed: tuple[str, ...] = LISTED, rules: Rules = OF_THREE) -> tuple[str, ...]:
+    return pods_left_out(listed, SINCE, seen, rules).addresses
+
+
+@pytest.mark.parametrize(
+    ("seen", "expected"),
+    [
+        (view(record=LATEST), ()),
+        (view(status(2, stopping=True), record=LATEST), ALL[1:2]),
+        (of(view(record=LATEST), 2, **SILENT), ALL[1:2]),
+        (of(view(record=LATEST), 2, sent=NOW - 34.0), ()),
+        (of(view(record=LATEST), 2, refused=True, sent=NOW - 21.0), ALL[1:2]),
+        (of(view(record=LATEST), 2, refused=True), ()),
+        (of(view(record=LATEST), 2, stranger="another's", **SILENT), ALL[1:2]),
+        (of(of(view(record=LATEST), 2, **SILENT), 3, **SILENT), ()),
+        (of(of(view(), 2, **SILENT), 3, **SILENT), LISTED[1:]),
+        (view(status(1, left_out=ALL[2:3]), mine=2, record=LATEST), ALL[2:3]),
+        (view(status(1, stopping=True), mine=2, record=LATEST), ALL[:1]),
+        (of(view(mine=2, record=LATEST), 1, **SILENT), ALL[:1]),
+        (of(of(view(mine=3, record=LATEST), 1, **SILENT), 2, status=None, sent=NOW - 1), ALL[:1]),
+        (of(of(view(record=OF_FOUR), 2, **SILENT), 3, **SILENT), ()),
+    ],
+    ids=[
+        "all are heard",
+        "one was told to stop",
+        "one is silent for long enough",
+        "not long enough",
+        "nobody listens there any more",
+        "it may come back",
+        "a stranger answers there",
+        "two of three cannot be left out by one",
+        "before the first start half is no matter",
+        "the first one says it",
+        "the first was told to stop",
+        "the first is silent",
+        "the next one has not said anything yet",
+        "half of the last start is gone, and one of its members is not listed",
+    ],
+)
+def test_the_first_that_is_there_says_who_is_left_out(seen: View, expected: tuple[str, ...]) -> None:
+    assert out(seen) == expected
+
+
+def test_a_spare_takes_the_place_of_one_that_is_gone_at_once() -> None:
+    rules = replace(OF_THREE, width=replace(WIDTH, least=3, most=3, shrink_after=20.0, spares=1))
+    there = replace(view(record=LATEST), heard={**view().heard, ALL[3]: heard(status(4))})
+    assert out(of(there, 2, refused=True), ALL, rules) == ALL[1:2]
+    assert out(of(there, 2, sent=NOW - 16.0), ALL, rules) == ALL[1:2]
+    assert out(of(there, 2, sent=NOW - 14.0), ALL, rules) == ()
+    assert pods_left_out(ALL, SINCE, of(there, 2, sent=NOW - 14.0), rules).due == NOW + 1.0
+
+
+def test_half_with_the_last_leader_goes_on_and_half_without_it_waits() -> None:
+    two = replace(WIDTH, least=1, most=2, shrink_after=20.0)
+    rules = replace(RULES, width=two)
+    record = Recorded(latest=gang(1, who(1), who(2)), highest=1)
+    assert out(of(view(record=record), 2, **SILENT), ALL[:2], rules) == ALL[1:2]
+    assert out(of(view(mine=2, record=record), 1, **SILENT), ALL[:2], rules) == ()
+
+
+def test_a_gang_of_one_width_leaves_nobody_out() -> None:
+    assert pods_left_out(LISTED, SINCE, of(view(), 2, **SILENT), RULES) == LeftOut()
