@@ -169,7 +169,8 @@ class Checks:
             most = world.width.most
             self.hold(world.least <= trainers <= most, f"{trainers} of {world.least} to {most}")
             self.hold(trainers % world.unit == 0, f"{trainers} in units of {world.unit}")
-            self.hold(bool(self.generations) or 2 * trainers > most, f"a run begins with {trainers} of {most}")
+            first = min(world.volume.of(self.key).generations, default=generation.number) == generation.number
+            self.hold(not first or 2 * trainers > most, f"a run begins with {trainers} of {most}")
         resume = generation.resume
         self.hold(resume is None or resume in world.volume.passes, f"pass {resume} is not complete")
         if world.recorded:
@@ -197,6 +198,7 @@ class Checks:
         """No more restarts than there may be, and none that would not help."""
         self.hold(generation.spent <= self.world.rules.restarts, f"too many restarts: {generation}")
         self.hold(generation.failed < ENOUGH, f"a start that would not help: {generation}")
+        self.hold(generation.left < 3, f"moved on for ever: {generation}")
         passes = self._passes
         gone_on_from = 0 if generation.resume is None else generation.resume + 1
         self.hold(gone_on_from <= generation.reached <= passes, f"of {passes} passes {generation.reached} are known")

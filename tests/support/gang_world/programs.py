@@ -88,11 +88,13 @@ def training(program: Program, children: Children) -> Script:
 
 
 def _leaving(program: Program, children: Children, number: int) -> Script:
-    """Save a pass, as all do, and end, or wait to be ended."""
+    """Save a pass, as all do or none does, and end, or wait to be ended."""
     program.left = True
     yield children.launcher.world.some(0.1, 2.0)
-    if children.launcher.boot == children.generation.members[-1].boot:
+    saves = children.launcher.world.seed // 3 % 2
+    if saves and children.launcher.boot == children.generation.members[-1].boot:
         children.launcher.world.volume.passes.add(number)
-    if children.rank % 2:
-        yield Barrier(name=f"{SAVED}{number})")
+    if (True, False, children.rank % 2)[children.launcher.world.seed % 3]:
+        if saves:
+            yield Barrier(name=f"{SAVED}{number})")
         yield 1000.0

@@ -42,6 +42,7 @@ class Defect:
     story: Story
     shows: str
     details: tuple[int, ...] = tuple(range(24))
+    elastic: bool = False  # in gangs that may be narrower, whose programs ask whether all ends soon
 
 
 def losses_count(last: Generation, cause: Failure, reached: int) -> tuple[str, int]:
@@ -243,23 +244,36 @@ DEFECTS = [
         shows="a start that would not help",
         details=IN_ONE_PASS,
     ),
+    Defect(
+        what="trainers are told that all ends soon as each hears of it",
+        where=leader,
+        name="call_agreed",
+        rule=lambda leaving, marks: replace(leaving, call=max(1, *(each.leave or 0 for each in marks))),
+        story=(("leave", 2, 0.0),),
+        shows="leave at calls",
+        elastic=True,
+    ),
 ]
 
 
-def histories(story: Story, details: tuple[int, ...], most: int) -> Iterator[tuple[World, list[Fault]]]:
+def histories(
+    story: Story, details: tuple[int, ...], most: int, *, elastic: bool
+) -> Iterator[tuple[World, list[Fault]]]:
     """Return the story in ever other worlds, at ever other moments."""
     for number in range(most):
         first = MOMENTS[number % len(MOMENTS)]
         detail = details[number * 5 % len(details)]
         yield (
-            World(size=3 - number % 2, seed=number, stubborn=True, eager=True, talks=True),
+            World(size=3, least=1, seed=number, eager=True, asks=True)
+            if elastic
+            else World(size=3 - number % 2, seed=number, stubborn=True, eager=True, talks=True),
             [Fault(at=first + at, what=what, slot=slot, span=14.0, detail=detail) for what, slot, at in story],
         )
 
 
-def found(story: Story, details: tuple[int, ...], most: int = MOST) -> str:
+def found(story: Story, details: tuple[int, ...], most: int = MOST, *, elastic: bool = False) -> str:
     """Return what the model says of the first history that breaks a rule, or nothing."""
-    for world, history in histories(story, details, most):
+    for world, history in histories(story, details, most, elastic=elastic):
         try:
             play(world, history)
         except Broken as broken:
@@ -270,14 +284,14 @@ def found(story: Story, details: tuple[int, ...], most: int = MOST) -> str:
 @pytest.mark.parametrize("defect", DEFECTS, ids=[each.what for each in DEFECTS])
 def test_a_broken_rule_is_found(defect: Defect, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(defect.where, defect.name, defect.rule)
-    assert defect.shows in (found(defect.story, defect.details) or "nothing was found")
+    assert defect.shows in (found(defect.story, defect.details, elastic=defect.elastic) or "nothing was found")
 
 
-STORIES = sorted({(defect.story, defect.details) for defect in DEFECTS})
+STORIES = sorted({(defect.story, defect.details, defect.elastic) for defect in DEFECTS})
 
 
 @pytest.mark.parametrize(
-    ("story", "details"), STORIES, ids=["-".join(what for what, *_ in story) for story, _ in STORIES]
+    ("story", "details", "elastic"), STORIES, ids=["-".join(what for what, *_ in story) for story, *_ in STORIES]
 )
-def test_nothing_is_found_where_no_rule_is_broken(story: Story, details: tuple[int, ...]) -> None:
-    assert found(story, details, most=8) == ""
+def test_nothing_is_found_where_no_rule_is_broken(story: Story, details: tuple[int, ...], elastic: bool) -> None:
+    assert found(story, details, most=8, elastic=elastic) == ""
