@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 from launcher.contract import MOST_PROCESSES, NODE, PACKAGE_MOUNT, PASSES, PSERVER, STATUS_PORT, TRAINER, is_plain
 from launcher.job import entry, names, places, pods, quantities
-from launcher.job.elastic.checks import MOST_PODS, elastic_problems, width_problems
-from launcher.job.elastic.width import trainer_pods
+from launcher.job.elastic.checks import elastic_problems, width_problems
+from launcher.job.elastic.width import MOST_PODS, trainer_pods
 from launcher.job.problem import Mistake, Parameter
 from launcher.job.template import asked, injected, needs, overlay
 from launcher.job.volumes import CephFSVolume, Volume, is_below

@@ -11,7 +11,7 @@ from dataclasses import InitVar, dataclass, field
 from typing import cast
 
 from launcher.job.checking import problems
-from launcher.job.elastic.width import width_in
+from launcher.job.elastic.width import most_trainers
 from launcher.job.entry import WITHOUT_PSERVERS
 from launcher.job.problem import JobError
 from launcher.job.template import injected
@@ -99,13 +99,12 @@ class Job:
             settled["runtime_image"] = image
         if use_gpu and not self.gpu_nums:
             settled["gpu_nums"] = 1
-        width = width_in(settled["members"])
-        trainers = cast("int | None", self.trainers)
-        settled["trainers"] = trainers if trainers is not None else width.most if width else TRAINERS
+        if cast("int | None", self.trainers) is None:
+            settled["trainers"] = most_trainers(self.members, TRAINERS)
         if self.runtime in WITHOUT_PSERVERS:
             settled.update({"pservers": 0, "together": True})
         elif self.together and self.pservers:  # none at all is refused, as elsewhere
-            settled["pservers"] = settled["trainers"]
+            settled["pservers"] = settled.get("trainers", self.trainers)
         for name, value in settled.items():
             object.__setattr__(self, name, value)
         found = [*problems(self, lent=bool(self.datacenter))]

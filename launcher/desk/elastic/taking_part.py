@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from launcher.contract import PSERVER, STOPPED
 from launcher.desk.jobs.job_state import KubePod
 from launcher.job.elastic.width import JobWidth
-from launcher.kube.objects import Object, mapping, rows, text_at, whole_number
+from launcher.kube.objects import Object, mapping, rows, text_at
 from launcher.text import one_line
 
 _SENTENCE, _NAME = 300, 100  # characters
+_LONG = 1e6  # seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,12 +63,9 @@ def why_it_ends(told: Object) -> str:
     """Return why a start ends soon, as planned, and when at the latest; nothing where none does."""
     leaving = mapping(told, "word", "leaving")
     why = one_line(text_at(leaving, "why"), _SENTENCE)
-    return f"{why}, within {whole_seconds(leaving.get('seconds'))} s" if why else ""
-
-
-def whole_seconds(given: object) -> int:
-    """Return a number of seconds, none where it is no number."""
-    return whole_number({"seconds": round(given)}, "seconds") if isinstance(given, int | float) else 0
+    seconds = leaving.get("seconds")
+    within = f", within {seconds:.0f} s" if isinstance(seconds, int | float) and 0 <= seconds < _LONG else ""
+    return f"{why}{within}" if why else ""
 
 
 def leaving_line(names: Iterable[str], why: str) -> str:

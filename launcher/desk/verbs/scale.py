@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from launcher.desk.arguments import flag, of_one_job, whole
 from launcher.desk.elastic.scale import scale
 from launcher.desk.session import Desk
-from launcher.job.elastic.checks import MOST_PODS
+from launcher.job.elastic.width import MOST_PODS
 
 EXAMPLES = """\
   paddlectl scale my-job 3                of `submit -members 2:5`: two leave, the others go on at once

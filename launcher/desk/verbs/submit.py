@@ -22,8 +22,7 @@ from launcher.desk.session import Desk
 from launcher.desk.verbs.logs import show_logs
 from launcher.job import JobError, PaddleJob, places
 from launcher.job.checking import RUNTIMES
-from launcher.job.elastic.checks import MOST_PODS
-from launcher.job.elastic.width import job_width
+from launcher.job.elastic.width import MOST_PODS, job_width
 from launcher.job.entry import WITHOUT_PSERVERS
 from launcher.job.package.reading import stays_here
 from launcher.job.template.injected import AUTO, INJECT

@@ -6,7 +6,7 @@ No I/O here. Python 3.8.
 from __future__ import annotations
 
 from launcher.job import entry, places
-from launcher.job.elastic.width import job_width
+from launcher.job.elastic.width import MOST_PODS, job_width
 from launcher.job.problem import Mistake, Parameter
 
 TYPE_CHECKING = False
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from launcher.job.description import Job
 
-MOST_PODS = 1000
 _SUCH_AS = "expected MIN:MAX, such as 2:5"
 
 

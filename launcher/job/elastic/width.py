@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from launcher.job.description import Job
 
 MEMBERS_VARIABLE, SPARES_VARIABLE = "LAUNCHER_MEMBERS", "LAUNCHER_SPARES"
+MOST_PODS = 1000
 _MIN_MAX = re.compile(r"([0-9]{1,6})(?::([0-9]{1,6}))?")
 
 
@@ -62,6 +63,12 @@ def width_in(members: object, spares: object = "") -> JobWidth | None:
 def job_width(job: Job) -> JobWidth | None:
     """Return the width of a job that names one."""
     return width_in(job.members, str(job.spares or 0))
+
+
+def most_trainers(members: object, usual: int) -> int:
+    """Return how many trainers there are where only the width says it; as many as usual where it says none."""
+    width = width_in(members)
+    return width.most if width and 1 <= width.most <= MOST_PODS else usual
 
 
 def trainer_pods(job: Job) -> int:
