@@ -1,4 +1,4 @@
-"""Eleven jobs that differ in all that a job can say, and fifteen whose pods do: their YAML is in tests/unit/job/golden.
+"""Eleven jobs that differ in all that a job can say, and fifteen whose pods do: in tests/unit/job/golden as YAML.
 
 python -m tests.support.golden_jobs      writes the texts anew: look at the difference before you keep it
 """

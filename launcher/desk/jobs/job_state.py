@@ -78,8 +78,18 @@ class KubeJob:
 
     @property
     def short(self) -> bool:
-        """Whether it should have more pods than there are."""
-        return not (self.end or self.suspended or self.leaving) and self.active + self.succeeded < self.wanted
+        """Whether it should have more pods than there are, to begin."""
+        return not (self.end or self.suspended or self.leaving) and self.active + self.succeeded < self.enough
+
+    @property
+    def enough(self) -> int:
+        """With how many pods it can run: an elastic one with fewer than it would have."""
+        return min(self.width.least, self.wanted) if self.width else self.wanted
+
+    @property
+    def most(self) -> int:
+        """How many pods have a part in it at the most, for which there have to be shards."""
+        return self.width.most if self.width else self.wanted
 
     @property
     def state(self) -> str:
@@ -92,8 +102,7 @@ class KubeJob:
             waits = "Queued" if self.queue or not self.started else "Suspended"
             return "Killed" if self.killed else waits
         # Those that have succeeded are not ready any more, while the others still run.
-        enough = min(self.width.least, self.wanted) if self.width else self.wanted
-        there = self.ready + self.succeeded >= enough
+        there = self.ready + self.succeeded >= self.enough
         return "Running" if there and (self.active or self.succeeded) else "Starting"
 
 

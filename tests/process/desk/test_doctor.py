@@ -84,7 +84,7 @@ def test_two_pods_tell_what_they_see(plane: ControlPlane, me: User, node: Node, 
         "ok    volume  a pod can write, create exclusively and rename files on it",
         f"ok    volume  two pods on one node, {node.name}, where both were started, share the volume: a file was "
         "seen after ",
-        "FAIL  elastic careless lacks `podReplacementPolicy: Failed`: two pods of one index may run for a whole grace",
+        "FAIL  elastic careless lacks `podReplacementPolicy: Failed`: two pods of one index may run for a ",
         "FAIL  shards  /pfs/datacenter1/home/me/jobs/my-job/<rank>/data: missing 1; there are 2 for 2 trainers",
     ):
         assert line in said.out, said.out + said.err

@@ -100,9 +100,10 @@ def an_elastic(name: str = "paddle-cluster-job-trainer", members: str = "2:5", *
 
 def test_a_job_says_its_width_and_runs_with_its_least() -> None:
     lead = job_state.kube_job(an_elastic(active=6, ready=2))
-    assert lead.width == WIDTH
+    assert (lead.width, lead.wanted, lead.most) == (WIDTH, 6, 5)
     assert lead.state == "Running"
     assert job_state.kube_job(an_elastic(active=6, ready=1)).state == "Starting"
+    assert [job_state.kube_job(an_elastic(active=each)).short for each in (1, 2)] == [True, False]
     assert describe.asked_of(lead) == "5 of 2 to 5 pods, 1 spare"
     pserver = an_elastic(leads=False)
     pserver["spec"]["template"]["spec"]["containers"][0]["env"].append({"name": "LAUNCHER_ROLE", "value": "pserver"})
