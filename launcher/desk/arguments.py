@@ -30,6 +30,7 @@ VERBS = {
     "registry": "Add registry secret on paddlectl.",
     "report": "Write a page with a job's timeline and curves.",
     "resume": "Let a job go on that was suspended or killed.",
+    "scale": "Change how many pods an elastic job has.",
     "stacks": "Show where a running job's programs stand, and who differs.",
     "submit": "Submit job to PaddlePaddle Cloud.",
     "suspend": "End a job's pods until it is resumed.",

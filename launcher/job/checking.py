@@ -10,6 +10,8 @@ from collections.abc import Mapping
 
 from launcher.contract import MOST_PROCESSES, NODE, PACKAGE_MOUNT, PASSES, PSERVER, STATUS_PORT, TRAINER, is_plain
 from launcher.job import entry, names, places, pods, quantities
+from launcher.job.elastic.checks import elastic_problems, width_problems
+from launcher.job.elastic.width import MOST_PODS, trainer_pods
 from launcher.job.problem import Mistake, Parameter
 from launcher.job.template import asked, injected, needs, overlay
 from launcher.job.volumes import CephFSVolume, Volume, is_below
@@ -25,7 +27,6 @@ IMAGE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._:/@-]*[A-Za-z0-9])?")
 PART_OF_IMAGE = re.compile(r"[a-z0-9]+([._-]+[a-z0-9]+)*")
 LAST_OF_IMAGE = re.compile(r"[a-z0-9._-]+(:[^/:@]+)?(@.+)?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-MOST_PODS = 1000
 RUNTIMES = (entry.FLEET, *entry.WITHOUT_PSERVERS)  # v1 is said by its command, or by its config file
 # What the parameters say already; the rest of the launcher's variables may be said in `env`.
 SAID_BY = {
@@ -37,9 +38,11 @@ SAID_BY = {
     "LAUNCHER_ENTRY": "entry_point",
     "LAUNCHER_GANG": "job_name",
     "LAUNCHER_JOB_UID": "Kubernetes",
+    "LAUNCHER_MEMBERS": "members",
     "LAUNCHER_PEERS": "job_name",
     "LAUNCHER_ROLE": "together",
     "LAUNCHER_RUNTIME": "runtime",
+    "LAUNCHER_SPARES": "spares",
     "LAUNCHER_STATUS_PORT": f"the launcher: probes ask {STATUS_PORT}",
     "LAUNCHER_WORKDIR": "trainer_package_path",
     "PADDLE_CLOUD_CURRENT_DATACENTER": "datacenter",
@@ -58,9 +61,9 @@ def problems(job: Job, lent: bool = False) -> Iterator[str | Mistake]:
 
 
 def _of_job(job: Job, lent: bool) -> Iterator[str | Mistake]:
-    wrong = [*_counts(job)]
+    wrong = [*_counts(job), *width_problems(job)]
     yield from wrong
-    yield from names.wrong_with(job.job_name, job.together, *((1, 1) if wrong else (job.pservers, job.trainers)))
+    yield from names.wrong_with(job.job_name, job.together, *((1, 1) if wrong else (job.pservers, trainer_pods(job))))
     yield from _images(job, lent)
     yield from _names(job)
     yield from _processes(job)
@@ -74,6 +77,8 @@ def _of_job(job: Job, lent: bool) -> Iterator[str | Mistake]:
     yield from wrong_volumes or _volumes(job)
     if not (lent or wrong_volumes):
         yield from _job_path(job)
+    if not (wrong or wrong_volumes) and isinstance(job.env, dict):
+        yield from elastic_problems(job, lent=lent)
     if not (lent or wrong_program or wrong_volumes):
         yield from _program_on_volumes(job)
 

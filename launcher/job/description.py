@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import InitVar, dataclass, field
+from typing import cast
 
 from launcher.job.checking import problems
+from launcher.job.elastic.width import most_trainers
 from launcher.job.entry import WITHOUT_PSERVERS
 from launcher.job.problem import JobError
 from launcher.job.template import injected
@@ -25,9 +27,10 @@ if TYPE_CHECKING:
 MAY_BE_NONE = (
     *("entry_point", "trainer_package_path", "namespace", "topology", "registry", "datacenter", "job_path"),
     *("runtime", "queue", "shm", "gpu_resource", "service_account", "priority", "launcher_image"),
-    "local_package",
+    *("local_package", "members"),
 )
 TUPLES = ("volumes", "env_from", "tolerations", "avoid", "pod")
+TRAINERS = 3  # the seeds' default
 MAPPINGS = ("env", "labels", "annotations", "selector", "secret_files")
 
 
@@ -42,7 +45,7 @@ class Job:
     cpu_nums: float | str = 1
     gpu_nums: int = 0
     pservers: int = 2
-    trainers: int = 3
+    trainers: int = cast("int", None)  # the most of members, or 3: settled below
     pscpu: float | str = 1
     psmemory: str = "1Gi"
     cephfs_volume: CephFSVolume | None = None
@@ -59,6 +62,8 @@ class Job:
     env: Mapping[str, str] = field(default_factory=dict, hash=False)
     restricted: bool = True
     processes: int | str | None = None
+    members: str = ""
+    spares: int | None = None
     env_from: str | Sequence[str] = ()
     labels: Mapping[str, str] = field(default_factory=dict, hash=False)
     annotations: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -94,10 +99,12 @@ class Job:
             settled["runtime_image"] = image
         if use_gpu and not self.gpu_nums:
             settled["gpu_nums"] = 1
+        if cast("int | None", self.trainers) is None:
+            settled["trainers"] = most_trainers(self.members, TRAINERS)
         if self.runtime in WITHOUT_PSERVERS:
             settled.update({"pservers": 0, "together": True})
         elif self.together and self.pservers:  # none at all is refused, as elsewhere
-            settled["pservers"] = self.trainers
+            settled["pservers"] = settled.get("trainers", self.trainers)
         for name, value in settled.items():
             object.__setattr__(self, name, value)
         found = [*problems(self, lent=bool(self.datacenter))]

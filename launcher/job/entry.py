@@ -10,6 +10,7 @@ import shlex
 
 from launcher.contract import PACKAGE_MOUNT, PASSES, PSERVER
 from launcher.job import places, quantities
+from launcher.job.elastic.width import width_variables
 from launcher.job.names import Names
 
 TYPE_CHECKING = False
@@ -87,9 +88,10 @@ def environment(job: Job, role: str) -> dict[str, str]:
 
 def _counts(job: Job, role: str) -> dict[str, str]:
     """Return how many there are: the launcher trusts these, never the number of pods that happen to be there."""
+    width = width_variables(job) if job.members else {}
     if job.together:
-        return {"CONF_PADDLE_GRADIENT_NUM": str(job.trainers)}
-    counts = {"PSERVERS": str(job.pservers), "TRAINERS": str(job.trainers)}
+        return width or {"CONF_PADDLE_GRADIENT_NUM": str(job.trainers)}
+    counts = {"PSERVERS": str(job.pservers), **(width or {"TRAINERS": str(job.trainers)})}
     return {"LAUNCHER_ROLE": role, "LAUNCHER_GANG": job.job_name, **counts}
 
 

@@ -9,6 +9,8 @@ import json
 
 from launcher import contract
 from launcher.job import places
+from launcher.job.elastic.policies import partial_admission, policies
+from launcher.job.elastic.width import trainer_pods
 from launcher.job.names import Names
 from launcher.job.pods import template
 from launcher.job.template import asked, injected
@@ -29,11 +31,12 @@ def manifests(job: Job) -> tuple[Json, ...]:
     """Return all objects of a job."""
     names = Names(job.job_name, job.together)
     if job.together:
-        jobs: tuple[Json, ...] = (_job(job, contract.NODE, names.trainer, job.trainers),)
+        jobs: tuple[Json, ...] = (_job(job, contract.NODE, names.trainer, trainer_pods(job)),)
     else:
-        trainers = _job(job, contract.TRAINER, names.trainer, job.trainers)
+        trainers = _job(job, contract.TRAINER, names.trainer, trainer_pods(job))
         jobs = (trainers, _job(job, contract.PSERVER, names.pserver, job.pservers))
-    jobs[0]["metadata"]["annotations"] = {**job.annotations, contract.SPEC_ANNOTATION: _spec(job)}
+    told = {**partial_admission(job), **job.annotations, contract.SPEC_ANNOTATION: _spec(job)}
+    jobs[0]["metadata"]["annotations"] = told
     return (*jobs, _service(job, names), _network_policy(job), *_made_volumes(job, names))
 
 
@@ -63,9 +66,7 @@ def _job(job: Job, role: str, name: str, count: int) -> Json:
             "completionMode": "Indexed",
             "parallelism": count,
             "completions": count,
-            # One below the number of pods: a failure of all ends the Job within seconds with every pod and log still
-            # there, and a single lost pod is replaced; so is the only pod of a job: the verdict ends its second life.
-            "backoffLimit": max(1, count - 1),
+            **policies(job, role, count),
             "ttlSecondsAfterFinished": WEEK if job.keep is None else job.keep,
             "template": template(job, role, labels(job)),
         },
@@ -85,6 +86,8 @@ def _spec(job: Job) -> str:
         "together": job.together,
         "runtime": job.runtime,
         "processes": job.processes,
+        "members": job.members,
+        "spares": job.spares,
         "datacenter": job.datacenter,
         "job_path": places.job_path(job),
         "volumes": [

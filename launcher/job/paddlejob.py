@@ -81,6 +81,11 @@ class JobByName:
         told: str = self._act("resume")
         return told
 
+    def scale(self, pods: int, suspend: bool = False) -> str:
+        """Give it so many pods, if its `members` allow them; with `suspend` in a queue."""
+        told: str = self._act("scale", pods=pods, suspend=suspend)
+        return told
+
     def _act(self, verb: str, **options: Any) -> Any:  # noqa: ANN401  # as launcher.desk.jobs.control has it
         return acting.act(verb, self, **options)
 

@@ -1,9 +1,8 @@
-"""A Job whose width is patched while it trains: the others go on, and who comes takes part after the next pass."""
+"""A job that is scaled while it trains: the others go on, and who comes takes part after the next pass."""
 
 from __future__ import annotations
 
 import itertools
-import json
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +53,8 @@ def me(namespace: Kubectl, claimed: Volume, tmp_path: Path) -> User:
 def elastic(me: User) -> list[dict[str, Any]]:
     """Return what a job's submit would send, with the API server as what tells of its pods."""
     submit = me(
-        "submit", "-dry-run", "-jobname", NAME, "-runtime", "env", "-parallelism", "3", "-cpu", "100m",
-        "-memory", "256Mi", "-env", "LAUNCHER_MEMBERS=1:3", "-env", "LAUNCHER_SETTLE=2", "-restarts", "0",
+        "submit", "-dry-run", "-jobname", NAME, "-runtime", "env", "-members", "1:3", "-cpu", "100m",
+        "-memory", "256Mi", "-env", "LAUNCHER_SETTLE=2", "-restarts", "0",
         "-entry", "/opt/launcher/bin/python train.py", f"{HOME}/package",
     )  # fmt: skip
     assert submit.code == 0, submit.err
@@ -87,15 +86,16 @@ def await_width(claimed: Volume, wide: int) -> None:
 def test_a_job_goes_from_three_to_one_to_two_and_spends_no_restart(
     namespace: Kubectl, me: User, claimed: Volume
 ) -> None:
-    def patch(wide: int) -> None:
-        width = {"spec": {"parallelism": wide, "completions": wide}}
-        namespace("patch", "job", NAME, "--type=merge", "-p", json.dumps(width))
+    def scale(wide: int) -> None:
+        said = me("scale", NAME, str(wide))
+        assert said.code == 0, said.err
 
     namespace.apply(manifest("rbac", namespace=namespace.namespace), *elastic(me))
     await_width(claimed, 3)
-    patch(1)
+    scale(1)
     await_width(claimed, 1)
-    patch(2)
+    scale(2)
+    wait_until(lambda: " 2 of 1 to 3 pods, each with" in me("describe", NAME).out, timeout=30, every=0.5)
     await_width(claimed, 2)
     (claimed.path / "enough").touch()
     await_state(namespace, "Complete", name=NAME)

@@ -19,8 +19,8 @@ from tests.support.waiting import wait_until
 pytestmark = pytest.mark.usefixtures("ground", "images")
 # The strictest pod security standard that a folder keeps: a hostPath or a host port keeps none.
 STANDARDS = {
-    "any-image": "restricted", "data": "baseline", "distributed-careful": "baseline", "frameworks": "restricted",
-    "indexed": "restricted", "separated": "baseline",
+    "any-image": "restricted", "data": "baseline", "distributed-careful": "baseline", "elastic": "restricted",
+    "frameworks": "restricted", "indexed": "restricted", "separated": "baseline",
 }  # fmt: skip
 STRICTER = {"privileged": "baseline", "baseline": "restricted"}
 

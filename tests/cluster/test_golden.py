@@ -1,4 +1,4 @@
-"""The ten jobs whose YAML is kept: a real API server takes each as it stands, under the pod security it keeps."""
+"""The eleven jobs whose YAML is kept: a real API server takes each as it stands, under the pod security it keeps."""
 
 from __future__ import annotations
 

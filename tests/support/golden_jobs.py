@@ -1,4 +1,4 @@
-"""Ten jobs that differ in all that a job can say, and fourteen whose pods do: their YAML is in tests/unit/job/golden.
+"""Eleven jobs that differ in all that a job can say, and fifteen whose pods do: in tests/unit/job/golden as YAML.
 
 python -m tests.support.golden_jobs      writes the texts anew: look at the difference before you keep it
 """
@@ -117,6 +117,15 @@ JOBS = {
         volumes=(CLAIM,),
         together=True,
     ),
+    # Trainers that may come and go beside pservers that stay.
+    "elastic": PaddleJob(
+        job_name="elastic",
+        runtime_image=IMAGE,
+        entry_point="python train.py",
+        trainer_package_path="recommendation",
+        volumes=(CLAIM,),
+        members="2:5",
+    ),
 }
 
 
@@ -134,6 +143,9 @@ PODS = {
         annotations={"example.com/owner": "me, and you"},
     ),
     "pod-queue": _pod("pod-queue", queue="team-a", labels={"kueue.x-k8s.io/priority-class": "high"}),
+    "pod-elastic": _pod(
+        "pod-elastic", trainers=5, members="2:5", spares=1, restarts=5, queue="team-a", volumes=(CLAIM,)
+    ),
     "pod-nodes": _pod(
         "pod-nodes",
         selector={"disk": "ssd", "topology.kubernetes.io/zone": "eu-1a"},

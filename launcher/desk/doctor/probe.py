@@ -79,7 +79,7 @@ def shards_seen(desk: Desk, name: str) -> Finding:
         below = _directories(channel, f"{job}/{DATA}") if DATA in top else set()
         under_data = [int(each) for each in below if _is_rank(each)]
     return probe_findings.shards_finding(
-        f"{output.top}/{job}", gang.lead.wanted, by_rank=by_rank, under_data=under_data
+        f"{output.top}/{job}", gang.lead.most, by_rank=by_rank, under_data=under_data
     )
 
 

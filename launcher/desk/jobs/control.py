@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from launcher.contract import KILLED_ANNOTATION
+from launcher.desk.elastic.scale import scale
 from launcher.desk.errors import Problem
 from launcher.desk.jobs import answers, lookup, submit
 from launcher.desk.jobs.logs import logs
@@ -121,4 +122,5 @@ BY_NAME: Mapping[str, Callable[..., object]] = {
     "kill": kill,
     "suspend": suspend,
     "resume": resume,
+    "scale": scale,
 }

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from launcher.contract import Spent
 from launcher.desk import columns
+from launcher.desk.elastic import taking_part
+from launcher.desk.elastic.safety import REPLACES, mended, told_unsafe
 from launcher.desk.jobs.job_state import KubeJob, KubePod
+from launcher.job.elastic.width import JobWidth
 from launcher.job.values import JobEvent
 from launcher.kube import objects
 from launcher.kube.objects import text_at
@@ -51,19 +55,21 @@ def asked_of(job: KubeJob) -> str:
     said = [f"{name} {value}" for name, value in job.requests.items()]
     most = [f"{name} {value}" for name, value in job.limits.items()]
     each = f", each with {', '.join(said)}" if said else ""
-    return f"{job.wanted}{each}" + (f"; at most {', '.join(most)}" if most else "")
+    number = job.width.told(job.wanted) if job.width else job.wanted
+    return f"{number}{each}" + (f"; at most {', '.join(most)}" if most else "")
 
 
 def job_asked(gang: JobGang) -> Mapping[str, object]:
     """Return the same as values."""
     found: dict[str, object] = {each: gang.lead.spec[each] for each in FIELDS if gang.lead.spec.get(each)}
     for role, each in _roles(gang):
-        found[role] = {"number": each.wanted, "requests": each.requests, "limits": each.limits}
+        members = {"members": asdict(each.width)} if each.width else {}
+        found[role] = {"number": each.wanted, **members, "requests": each.requests, "limits": each.limits}
     return {**found, "passes": gang.lead.passes, "registries": gang.lead.registries}
 
 
-def gang_page(found: Mapping[str, Any]) -> str:
-    """Return what the gang's leader says of it."""
+def gang_page(found: Mapping[str, Any], width: JobWidth | None = None, pods: Sequence[KubePod] = ()) -> str:
+    """Return what the gang's leader says of it; of one whose width may change who takes part, and who leaves."""
     word = found.get("word")
     if not isinstance(word, dict):
         return ""
@@ -71,6 +77,8 @@ def gang_page(found: Mapping[str, Any]) -> str:
     told = {
         "stage": word.get("stage"),
         "generation": generation.get("number"),
+        "width": taking_part.gang_width(found, width),
+        "leaving": taking_part.leaving_line(taking_part.who_leaves(found, pods), taking_part.why_it_ends(found)),
         "restarts": _restarts(generation),
         "after pass": generation.get("resume"),
         "began for": generation.get("cause"),
@@ -115,6 +123,14 @@ def _goodput(found: Mapping[str, Any]) -> str:
 def _seconds(value: object) -> float:
     """Return a number of seconds; anything else is none."""
     return float(value) if isinstance(value, int | float) and 0 <= value < _LONG else 0.0
+
+
+def unsafe_width(gang: JobGang) -> str:
+    """Return what an elastic job's manifest lacks, so that two of its pods could train as one."""
+    lead = gang.lead
+    if lead.end or lead.width is None or lead.width.fixed or lead.replaces == REPLACES:
+        return ""
+    return f"{told_unsafe((lead.name,))}; {mended(lead.name)}"
 
 
 def pods_page(found: Sequence[KubePod]) -> str:

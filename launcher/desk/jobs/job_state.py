@@ -5,7 +5,7 @@ No I/O here. A field that is missing or has the wrong type is read as absent.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from launcher.contract import (
@@ -19,6 +19,7 @@ from launcher.contract import (
     TRAINER,
 )
 from launcher.desk.jobs.pod_trouble import image_trouble, memory_trouble
+from launcher.job.elastic.width import MEMBERS_VARIABLE, SPARES_VARIABLE, JobWidth, width_in
 from launcher.job.template.injected import BRINGER
 from launcher.kube import objects
 from launcher.kube.objects import Object, mapping, rows, text_at, whole_number
@@ -62,6 +63,8 @@ class KubeJob:
     limits: Object = field(default_factory=dict)
     passes: str = ""
     registries: tuple[str, ...] = ()
+    width: JobWidth | None = None  # of trainers that name one
+    replaces: str = ""  # when it makes a pod anew
 
     @property
     def place(self) -> tuple[str, str]:
@@ -75,8 +78,18 @@ class KubeJob:
 
     @property
     def short(self) -> bool:
-        """Whether it should have more pods than there are."""
-        return not (self.end or self.suspended or self.leaving) and self.active + self.succeeded < self.wanted
+        """Whether it should have more pods than there are, to begin."""
+        return not (self.end or self.suspended or self.leaving) and self.active + self.succeeded < self.enough
+
+    @property
+    def enough(self) -> int:
+        """With how many pods it can run: an elastic one with fewer than it would have."""
+        return min(self.width.least, self.wanted) if self.width else self.wanted
+
+    @property
+    def most(self) -> int:
+        """How many pods have a part in it at the most, for which there have to be shards."""
+        return self.width.most if self.width else self.wanted
 
     @property
     def state(self) -> str:
@@ -89,7 +102,7 @@ class KubeJob:
             waits = "Queued" if self.queue or not self.started else "Suspended"
             return "Killed" if self.killed else waits
         # Those that have succeeded are not ready any more, while the others still run.
-        there = self.ready + self.succeeded >= self.wanted
+        there = self.ready + self.succeeded >= self.enough
         return "Running" if there and (self.active or self.succeeded) else "Starting"
 
 
@@ -117,6 +130,7 @@ class KubePod:
     trouble: str  # with that image; `why` tells it
     begun: bool  # its container has run, so that there is a log
     over: bool
+    elastic: bool = False  # of a gang whose width may change
 
     @property
     def status(self) -> str:
@@ -137,7 +151,7 @@ def kube_job(found: Object) -> KubeJob:
     pod = mapping(spec, "template", "spec")
     containers = rows(pod, "containers")
     container = containers[0] if containers else {}
-    passes = (each for each in rows(container, "env") if each.get("name") == PASSES)
+    said = {text_at(each, "name"): text_at(each, "value") for each in rows(container, "env")}
     return KubeJob(
         gang=text_at(mapping(metadata, "labels"), JOB_LABEL) or text_at(metadata, "name"),
         name=text_at(metadata, "name"),
@@ -159,10 +173,19 @@ def kube_job(found: Object) -> KubeJob:
         image=text_at(container, "image"),
         requests=mapping(container, "resources", "requests"),
         limits=mapping(container, "resources", "limits"),
-        passes=text_at(next(passes, {}), "value"),
+        passes=said.get(PASSES, ""),
         registries=tuple(filter(None, (text_at(each, "name") for each in rows(pod, "imagePullSecrets")))),
+        width=_width(said),
+        replaces=text_at(spec, "podReplacementPolicy"),
         spec=_asked(mapping(metadata, "annotations").get(SPEC_ANNOTATION)),
     )
+
+
+def _width(said: Mapping[str, str]) -> JobWidth | None:
+    """Return how many pods a Job may have by its variables: pservers' have those of the trainers, too."""
+    if said.get("LAUNCHER_ROLE") == PSERVER:
+        return None
+    return width_in(said.get(MEMBERS_VARIABLE), said.get(SPARES_VARIABLE))
 
 
 def kube_pod(found: Object) -> KubePod:
@@ -205,6 +228,7 @@ def kube_pod(found: Object) -> KubePod:
         trouble=trouble,
         begun=begun and not trouble,
         over=text_at(status, "phase") in ("Succeeded", "Failed"),
+        elastic=bool(containers) and any(each.get("name") == MEMBERS_VARIABLE for each in rows(containers[0], "env")),
     )
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from launcher.contract import STATUS_PORT
@@ -31,6 +32,7 @@ _T = TypeVar("_T")
 MOST_MEASURED = 64  # pods, the slowest first
 IN_TURN = 16  # of them at a look, where one follows the other: two requests each
 LATELY = 12.0  # seconds: a pace and a use of processors are those of so long
+_MAY_LEAD = 3  # of an elastic gang: each that does not answer takes a moment
 _AT_ONCE = 8
 SILENCE = 3.0  # seconds
 _TAIL, _TAIL_BYTES = 20, 64 << 10  # lines of a log, of which the last may be the launcher's
@@ -58,9 +60,17 @@ def through_the_api(api: Api) -> Callable[[KubePod, str], bytes]:
 
 
 def firsts(pods: Sequence[KubePod]) -> list[KubePod]:
-    """Return the running pods that may lead: the first of a role."""
-    there = [pod for pod in pods if pod.phase == "Running" and pod.begun and not pod.leaving and pod.rank == 0]
-    return sorted(there, key=lambda each: each.role)
+    """Return the running pods that may lead, those that lead most likely first.
+
+    It is the first of a role; in an elastic gang the first that was there when it began, so that one with a lower
+    index may have come later, and the first of all may be away.
+    """
+    there = [pod for pod in pods if pod.phase == "Running" and pod.begun and not pod.leaving and pod.rank >= 0]
+    found = list[KubePod]()
+    for _, of_role in groupby(sorted(there, key=lambda each: (each.role, each.rank)), key=lambda each: each.role):
+        some = list(of_role)
+        found += some[:_MAY_LEAD] if some[0].elastic else [each for each in some if each.rank == 0]
+    return found
 
 
 @dataclass(slots=True, kw_only=True)
@@ -86,7 +96,9 @@ class GangAsker:
         measures = {name: each for name, each in former.items() if name in there}
         asked = self._in_turn(pods, measures)[:most]
         measures.update(side_by_side({pod.name: partial(self._measured, pod) for pod in asked}))
-        look = GangLook(at=self.clock(), state=gang.state, gang=page, pods=pods, measures=measures)
+        look = GangLook(
+            at=self.clock(), state=gang.state, gang=page, width=gang.lead.width, pods=pods, measures=measures
+        )
         self._looks.append(look)
         while self._looks[0].at < look.at - LATELY:
             self._looks.popleft()

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from launcher.desk import columns
+from launcher.desk.elastic.taking_part import leaving_line
 from launcher.desk.live.rows import GangHead, RankRow
 from launcher.text import one_line
 
@@ -25,9 +26,11 @@ _MI = 1 << 20
 def head_lines(name: str, head: GangHead) -> tuple[str, ...]:
     """Return how the gang is, the trouble below it."""
     told = [f"job {name}: {head.state}", head.stage, f"generation {head.generation}" if head.generation else ""]
+    told += [str(head.width or "")]
     told += [f"{head.restarts} restart{'' if head.restarts == 1 else 's'}" if head.generation else ""]
     told += ["" if head.goodput is None else f"goodput {head.goodput:.1%}"]
-    about = {"waits for": head.waiting, "last trouble": head.trouble}
+    leaving = leaving_line(head.leaving, head.leaving_for)
+    about = {"leaving": leaving, "waits for": head.waiting, "last trouble": head.trouble}
     lines = [f"{title}: {text}" for title, text in about.items() if text]
     return (", ".join(filter(None, told)), *lines, *(f"alarm: {each}" for each in head.alarms if each))
 

@@ -12,7 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from launcher.contract import PHASES, PSERVER, TRAINER, TRAINING, Spent
+from launcher.desk.elastic import taking_part
+from launcher.desk.elastic.taking_part import GangWidth
 from launcher.desk.jobs.job_state import KubePod
+from launcher.job.elastic.width import JobWidth
 from launcher.kube.objects import Object, mapping, parsed_json, rows, text_at, whole_number
 from launcher.text import one_line
 
@@ -38,6 +41,7 @@ class GangLook:
     at: float
     state: str
     gang: Object = field(default_factory=dict)
+    width: JobWidth | None = None  # as its manifest has it
     pods: tuple[KubePod, ...] = ()
     measures: Mapping[str, PodMeasure] = field(default_factory=dict)
 
@@ -71,6 +75,9 @@ class GangHead:
     waiting: str
     trouble: str
     alarms: tuple[str, ...]
+    width: GangWidth | None = None  # of a gang that has no fixed one
+    leaving: tuple[str, ...] = ()
+    leaving_for: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +128,9 @@ def gang_head(look: GangLook) -> GangHead:
         waiting="" if stage == TRAINING else _text(word, "waiting"),
         trouble=_text(mapping(word, "cause"), "reason") or _text(mapping(word, "generation"), "cause"),
         alarms=tuple(_text(each, "reason") for each in rows(word, "found")[-ALARMS:]),
+        width=taking_part.gang_width(look.gang, look.width),
+        leaving=taking_part.who_leaves(look.gang, look.pods),
+        leaving_for=taking_part.why_it_ends(look.gang),
     )
 
 

@@ -13,8 +13,10 @@ from launcher.desk.config import datacenters
 from launcher.desk.config.datacenters import Datacenter
 from launcher.desk.doctor import checks
 from launcher.desk.doctor.checks import Finding
+from launcher.desk.elastic import safety
 from launcher.desk.errors import Problem, Refused
 from launcher.desk.jobs import answers, lookup, submit
+from launcher.desk.jobs.job_state import kube_job
 from launcher.desk.jobs.registries import registries_listed
 from launcher.desk.session import Desk
 from launcher.desk.verbs.submit import as_typed
@@ -83,12 +85,23 @@ def _findings(desk: Desk, given: Namespace) -> Iterator[Finding]:
     yield _looked("quota", lambda: checks.quota(api.listed("ResourceQuota")))
     yield _looked("image", lambda: checks.registries_finding(each.name for each in registries_listed(api)))
     yield _looked("shm", lambda: checks.shm_finding(api.listed("Pod", f"{kinds.OURS},{JOB_LABEL}")))
+    yield from _elastic(api)
     if of_image:
         yield any_image.image_finding(desk, of_image)
     else:
         yield from probe.findings(desk)
     if job:
         yield _looked("shards", lambda: probe.shards_seen(desk, job))
+
+
+def _elastic(api: Api) -> Iterator[Finding]:
+    """Yield a finding where there is an elastic job, also one that no submit has made."""
+    try:
+        if found := safety.of_elastic(map(kube_job, api.listed("Job"))):
+            yield safety.elastic_finding(found)
+    except Refused as refused:
+        if refused.status != 403:
+            raise
 
 
 def _refused(api: Api) -> Iterator[tuple[str, str, str]]:

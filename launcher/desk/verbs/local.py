@@ -94,7 +94,7 @@ def _described(given: Namespace) -> PaddleJob:
             pscpu=given.pscpu,
             psmemory=given.psmemory,
             pservers=submit.pservers_of(given),
-            trainers=given.pods or given.parallelism,
+            trainers=given.pods or given.parallelism or 1,
             trainer_package_path=str(package),
             topology=given.topology,
             passes=given.passes,

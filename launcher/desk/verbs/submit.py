@@ -22,6 +22,7 @@ from launcher.desk.session import Desk
 from launcher.desk.verbs.logs import show_logs
 from launcher.job import JobError, PaddleJob, places
 from launcher.job.checking import RUNTIMES
+from launcher.job.elastic.width import MOST_PODS, job_width
 from launcher.job.entry import WITHOUT_PSERVERS
 from launcher.job.package.reading import stays_here
 from launcher.job.template.injected import AUTO, INJECT
@@ -31,6 +32,7 @@ EXAMPLES = """\
       -entry "python train.py" /pfs/datacenter1/home/me/my-package
   paddlectl submit -jobname my-job -runtime torch -gpu 8 -processes gpu -entry "python train.py" ...
   paddlectl submit -jobname my-job -topology trainer_config.py -passes 10 /pfs/datacenter1/home/me/demo
+  paddlectl submit -jobname my-job -members 2:5 -spares 1 -runtime torch -entry "python train.py" ...
   paddlectl submit --dry-run -jobname my-job ...      print what would be sent; a cluster checks it, if one is known
   paddlectl submit --replace --follow -jobname my-job ..."""
 
@@ -44,6 +46,21 @@ def arguments(parser: ArgumentParser) -> None:
     """Add the seeds' flags, and ours."""
     flag(parser, "jobname", "name", required=True, metavar="NAME", help="lower-case letters, digits and -, no _")
     of_a_job(parser)
+    flag(
+        parser,
+        "members",
+        default="",
+        metavar="MIN:MAX",
+        help="as few trainers as MIN are enough, and MAX are the most: nodes may come and go, and `scale` changes it",
+    )
+    flag(
+        parser,
+        "spares",
+        type=whole(0, MOST_PODS - 1),
+        default=None,
+        metavar="N",
+        help="pods beside the most of -members, of which one takes a lost one's place at once (0)",
+    )
     flag(parser, "together", action="store_true", help="each pod a pserver and a trainer, -parallelism of them")
     flag(parser, "dry-run", action="store_true", help="print what would be sent, and send nothing")
     flag(parser, "replace", action="store_true", help="remove a job of this name first")
@@ -57,7 +74,7 @@ def of_a_job(parser: ArgumentParser, but: Collection[str] = ()) -> None:
     flag(parser, "cpu", default="1", metavar="CORES", help="CPU cores of each trainer (1)")
     flag(parser, "gpu", type=whole(0, 1000), default=0, metavar="CARDS", help="GPUs of each trainer (0)")
     flag(parser, "memory", default="1Gi", metavar="SIZE", help="memory of each trainer (1Gi)")
-    flag(parser, "parallelism", type=whole(1, 1000), default=1, metavar="N", help="number of trainers (1)")
+    flag(parser, "parallelism", type=whole(1, 1000), default=None, metavar="N", help="number of trainers (1)")
     flag(parser, "pscpu", default="1", metavar="CORES", help="CPU cores of each pserver (1)")
     flag(parser, "pservers", type=whole(0, 1000), default=None, metavar="N", help="number of pservers (1)")
     flag(parser, "psmemory", default="1Gi", metavar="SIZE", help="memory of each pserver (1Gi)")
@@ -124,9 +141,10 @@ def run(given: Namespace, desk: Desk) -> int:
         _upload(desk, local, target)
     done = submit.send_job(job, manifests, desk, replace=given.replace)
     name = done["name"]
+    trainers = job_width(job) or f"{job.trainers} trainers"
     pservers = f", {job.pservers} pservers" if job.pservers else ""
     desk.terminal.note(
-        f"job {name} is submitted to {done['namespace']}: {job.trainers} trainers{pservers}; "
+        f"job {name} is submitted to {done['namespace']}: {trainers}{pservers}; "
         f"`paddlectl logs -f {name}` shows what they write"
     )
     if given.follow:
@@ -165,7 +183,8 @@ def job_described(given: Namespace, datacenter: Datacenter, namespace: str) -> t
             pservers=pservers_of(given),
             runtime=given.runtime,
             processes=given.processes,
-            trainers=given.parallelism,
+            members=given.members,
+            spares=given.spares,
             pscpu=given.pscpu,
             psmemory=given.psmemory,
             volumes=there,
@@ -180,10 +199,16 @@ def job_described(given: Namespace, datacenter: Datacenter, namespace: str) -> t
             together=given.together,
             datacenter=datacenter.name,
             restricted=datacenters.restricted(datacenter),
+            **_trainers(given),
             **pod_flags.given_fields(given, overlay_in),
         )
         job = datacenters.with_launcher(job, datacenter)
     return datacenters.with_defaults(job, datacenter), copied
+
+
+def _trainers(given: Namespace) -> dict[str, Any]:
+    """Return how many trainers are asked for: one where nobody says how many, unless -members says it."""
+    return {} if given.members and given.parallelism is None else {"trainers": given.parallelism or 1}
 
 
 def overlay_in(path: str) -> Mapping[str, Any]:

@@ -9,6 +9,7 @@ import re
 
 from launcher.contract import JOB_LABEL, MANAGED_BY, NAME, NODES_LABEL, PSERVERS_LABEL, QUEUE_LABEL, TRAINERS_LABEL
 from launcher.job import quantities
+from launcher.job.elastic.policies import MIN_PARALLELISM
 from launcher.job.names import is_subdomain
 from launcher.job.problem import Mistake, Parameter
 from launcher.job.volumes import is_free
@@ -31,8 +32,6 @@ _TOLERATION = re.compile(r"([^=:]+)(=?)([^=:]*)(?::(NoSchedule|PreferNoSchedule|
 _OURS = frozenset((JOB_LABEL, MANAGED_BY, PSERVERS_LABEL, TRAINERS_LABEL, NODES_LABEL, "controller-uid"))
 _ROOMS = (f"{NAME}/", "batch.kubernetes.io/")
 _SEVERAL = "expected names and values, such as "
-# Kueue would start fewer pods than the gang has, which would wait for the others.
-_FEWER = "kueue.x-k8s.io/job-min-parallelism"
 
 
 def is_ours(name: str) -> bool:
@@ -73,9 +72,12 @@ def _labels(job: Job, field: str, example: str, is_value: Callable[[object], boo
     for name, value in given.items():
         if not _is_key(name) or not is_value(value):
             yield Mistake(said, f" has {name!r}: {value!r}: {_SEVERAL}{example}, as Kubernetes takes them")
-        elif field != "selector" and (is_ours(name) or name == _FEWER):
-            why = "a gang has a fixed number of pods" if name == _FEWER else "the job's own objects are found by it"
-            yield Mistake(said, f" has {name}: leave it out, {why}")
+        elif field != "selector" and is_ours(name):
+            yield Mistake(said, f" has {name}: leave it out, the job's own objects are found by it")
+        elif field != "selector" and name == MIN_PARALLELISM and not job.members:
+            # Kueue would start fewer pods than the gang has, which would wait for the others.
+            told = f" has {name}: leave it out, a gang has a fixed number of pods without "
+            yield Mistake(said, told, Parameter("members", given=False))
         elif field == "labels" and name == QUEUE_LABEL:
             yield Mistake(said, f" has {name}: that is set by ", Parameter("queue", given=False))
 

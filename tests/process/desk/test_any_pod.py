@@ -75,7 +75,7 @@ def test_the_api_server_takes_every_golden_pod_under_the_restricted_standard(
     plane: ControlPlane, me: User, high: str
 ) -> None:
     """Each object of each job, and a pod of each Job, as its controller would make it."""
-    assert len(PODS) == 14
+    assert len(PODS) == 15
     assert high == PODS["pod-account"].priority
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "trainer"}}
     plane.make(me.namespace, account)

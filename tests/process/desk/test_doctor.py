@@ -28,6 +28,22 @@ STARTING: dict[str, object] = {
 }  # fmt: skip
 
 
+# An elastic Job that somebody has written by hand.
+CARELESS: dict[str, Any] = {
+    "kind": "Job",
+    "metadata": {"name": "careless"},
+    "spec": {
+        "suspend": True,
+        "template": {
+            "spec": {
+                "restartPolicy": "Never",
+                "containers": [{"name": "own", "image": "i", "env": [{"name": "LAUNCHER_MEMBERS", "value": "2:5"}]}],
+            }
+        },
+    },
+}
+
+
 @pytest.fixture
 def volume(tmp_path: Path) -> Path:
     path = tmp_path / "volume"
@@ -58,6 +74,7 @@ def test_two_pods_tell_what_they_see(plane: ControlPlane, me: User, node: Node, 
     hasty.write_text("import launcher.desk.doctor.probe as probe\nprobe.NAMED_WITHIN = 1\n")
     plane.enforce(me.namespace, "restricted")
     assert me(*SUBMIT).code == 0
+    plane.make(me.namespace, CARELESS)
     for rank in (0, 2):
         (volume / "jobs" / "my-job" / str(rank) / "data").mkdir(parents=True)
     said = me("doctor", "my-job", PYTHONPATH=str(hasty.parent))
@@ -67,6 +84,7 @@ def test_two_pods_tell_what_they_see(plane: ControlPlane, me: User, node: Node, 
         "ok    volume  a pod can write, create exclusively and rename files on it",
         f"ok    volume  two pods on one node, {node.name}, where both were started, share the volume: a file was "
         "seen after ",
+        "FAIL  elastic careless lacks `podReplacementPolicy: Failed`: two pods of one index may run for a ",
         "FAIL  shards  /pfs/datacenter1/home/me/jobs/my-job/<rank>/data: missing 1; there are 2 for 2 trainers",
     ):
         assert line in said.out, said.out + said.err

@@ -29,6 +29,7 @@ SEEDS = [
 LEAST = {
     "completion": ["bash"], "cp": ["a", "b"], "delete": ["job"],
     "file": ["a", "b"], "get": ["jobs"], "ls": ["a"], "mkdir": ["a"],
+    "scale": ["my-job", "3"],
     "registry": ["-name", "n", "-server", "s", "-username", "u"], "rm": ["a"], "submit": ["-jobname", "a"],
     **{verb: ["my-job"] for verb in ("describe", "goodput", "kill", "logs", "open", "report", "resume", "suspend")},
     **{verb: ["my-job"] for verb in ("stacks", "top", "wait")},

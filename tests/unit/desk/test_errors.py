@@ -69,6 +69,9 @@ def test_a_switch_is_its_flag_alone() -> None:
 def test_every_flag_of_a_sentence_is_one_of_submits_and_every_parameter_is_one() -> None:
     parser = Parser()
     submit.arguments(parser)
-    flags = {text for text in PARAMETER_FLAGS.values() if text.startswith("-")} - {"-namespace"}
+    flags = {text for text in PARAMETER_FLAGS.values() if text.startswith("-")} - {
+        "-namespace",
+        "--suspend",
+    }  # the last is of scale
     assert flags <= set(parser._option_string_actions)
-    assert set(PARAMETER_FLAGS) - {each.name for each in fields(Job)} == {"replace"}
+    assert set(PARAMETER_FLAGS) - {each.name for each in fields(Job)} == {"replace", "suspend"}

@@ -1,4 +1,4 @@
-"""Ten jobs as YAML, compared whole; and each of their pods as its own launcher would see it."""
+"""Eleven jobs as YAML, compared whole; and each of their pods as its own launcher would see it."""
 
 from __future__ import annotations
 

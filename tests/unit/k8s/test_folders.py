@@ -34,7 +34,7 @@ def test_claims_are_in_the_folder_that_uses_them_and_alike_everywhere() -> None:
             if name := volume.get("persistentVolumeClaim", {}).get("claimName"):
                 assert one(job.path.parent.name, "PersistentVolumeClaim")["metadata"]["name"] == name
     ours = [claim for claim in of_kind("PersistentVolumeClaim") if claim["metadata"]["name"] == "mfs"]
-    assert len(ours) == 6
+    assert len(ours) == 7
     assert all(claim == ours[0] for claim in ours)
 
 

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from launcher.contract import BROUGHT
+from launcher.job import PaddleJob, Volume
 from launcher.pod.settings.nouns import PeersFrom, Runtime
 from tests.support.manifests import JOB_LABEL, JOBS, Json, one, selects
 
-INDEXED = pytest.mark.parametrize("folder", ["indexed", "frameworks", "any-image"])
+INDEXED = pytest.mark.parametrize("folder", ["indexed", "frameworks", "any-image", "elastic"])
 
 
 @INDEXED
@@ -103,6 +104,28 @@ def test_the_job_of_any_image_is_the_frameworks_one_but_for_what_brings_the_laun
     assert plain == brought
     kinds = ("Service", "NetworkPolicy")
     assert [one("frameworks", kind) for kind in kinds] == [one("any-image", kind) for kind in kinds]
+
+
+def test_the_elastic_job_is_the_frameworks_one_but_for_its_width() -> None:
+    plain, elastic = one("frameworks"), one("elastic")
+    told = [each["spec"]["template"]["spec"]["containers"][0]["env"] for each in (plain, elastic)]
+    told[0].remove({"name": "CONF_PADDLE_GRADIENT_NUM", "value": "3"})
+    told[1].remove({"name": "LAUNCHER_MEMBERS", "value": "2:5"})
+    width = ("parallelism", "completions", "backoffLimit", "podReplacementPolicy", "successPolicy")
+    changed = [{name: each["spec"].pop(name, None) for name in width} for each in (plain, elastic)]
+    assert plain == elastic
+    job = PaddleJob(
+        job_name="j",
+        runtime_image="i",
+        entry_point="x",
+        runtime="jax",
+        members="2:5",
+        volumes=(Volume("/v", claim="c"),),
+    )
+    submitted = job.manifests()[0]["spec"]
+    assert changed[1] == {name: submitted[name] for name in width}
+    kinds = ("Service", "NetworkPolicy")
+    assert [one("frameworks", kind) for kind in kinds] == [one("elastic", kind) for kind in kinds]
 
 
 def test_the_rules_of_restricted_find_what_breaks_them() -> None:

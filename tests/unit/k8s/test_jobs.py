@@ -53,11 +53,24 @@ def test_names_leave_room_for_what_is_added_to_them(job: Job) -> None:
     assert len(job.name) + 1 + suffix <= 63
 
 
-@careful
+@jobs(lambda job: job.path.parent.name in CAREFUL and job.path.parent.name != "elastic")
 def test_a_verdict_of_all_ends_the_job_and_a_lost_pod_is_replaced(job: Job) -> None:
     assert job.spec["backoffLimit"] == job.spec["parallelism"] - 1
     assert job.pod["restartPolicy"] == "Never"
     assert not {"podFailurePolicy", "podReplacementPolicy"} & set(job.spec)
+    a_dead_node_is_seen_soon(job)
+
+
+@jobs(lambda job: job.path.parent.name == "elastic")
+def test_an_elastic_job_outlives_many_losses_and_never_has_two_pods_of_one_index(job: Job) -> None:
+    assert job.spec["backoffLimit"] > 5 * job.spec["parallelism"]
+    assert job.spec["podReplacementPolicy"] == "Failed"
+    assert job.spec["successPolicy"] == {"rules": [{"succeededCount": 1}]}
+    a_dead_node_is_seen_soon(job)
+
+
+def a_dead_node_is_seen_soon(job: Job) -> None:
+    """Hold that its pods count as running for 30 s, not for 300."""
     tolerated = {each["key"]: (each["effect"], each["tolerationSeconds"]) for each in job.pod["tolerations"]}
     kinds = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
     assert tolerated == dict.fromkeys(kinds, ("NoExecute", 30))

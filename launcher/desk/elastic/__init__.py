@@ -1,0 +1,1 @@
+"""Elastic jobs at the desk: how wide one is, who leaves, and another number of pods for it."""
