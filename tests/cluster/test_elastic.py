@@ -11,7 +11,7 @@ import yaml  # type: ignore[import-untyped]  # comes with the kubernetes package
 
 from tests.cluster.files import HOME, put_package, user_of
 from tests.cluster.kubectl import Kubectl
-from tests.cluster.training import await_state, manifest
+from tests.cluster.training import await_state
 from tests.cluster.volumes import Volume
 from tests.support.desks import User
 from tests.support.waiting import wait_until
@@ -51,22 +51,14 @@ def me(namespace: Kubectl, claimed: Volume, tmp_path: Path) -> User:
 
 
 def elastic(me: User) -> list[dict[str, Any]]:
-    """Return what a job's submit would send, with the API server as what tells of its pods."""
+    """Return what a job's submit sends."""
     submit = me(
         "submit", "-dry-run", "-jobname", NAME, "-runtime", "env", "-members", "1:3", "-cpu", "100m",
         "-memory", "256Mi", "-env", "LAUNCHER_SETTLE=2", "-restarts", "0",
         "-entry", "/opt/launcher/bin/python train.py", f"{HOME}/package",
     )  # fmt: skip
     assert submit.code == 0, submit.err
-    objects: list[dict[str, Any]] = list(yaml.safe_load_all(submit.out))
-    (job,) = [each for each in objects if each["kind"] == "Job"]
-    pod = job["spec"]["template"]["spec"]
-    pod["automountServiceAccountToken"] = True
-    (container,) = pod["containers"]
-    for variable in container["env"]:
-        if variable["name"] == "LAUNCHER_PEERS":
-            variable["value"] = "kubernetes"
-    return objects
+    return list(yaml.safe_load_all(submit.out))
 
 
 def told(claimed: Volume) -> list[tuple[int, int]]:
@@ -90,7 +82,7 @@ def test_a_job_goes_from_three_to_one_to_two_and_spends_no_restart(
         said = me("scale", NAME, str(wide))
         assert said.code == 0, said.err
 
-    namespace.apply(manifest("rbac", namespace=namespace.namespace), *elastic(me))
+    namespace.apply(*elastic(me))
     await_width(claimed, 3)
     scale(1)
     await_width(claimed, 1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from launcher.contract import PSERVER, STOPPED
+from launcher.contract import LEAVING, PSERVER, STOPPED
 from launcher.desk.jobs.job_state import KubePod
 from launcher.job.elastic.width import JobWidth
 from launcher.kube.objects import Object, mapping, rows, text_at
@@ -61,7 +61,7 @@ def who_leaves(told: Object, pods: Sequence[KubePod]) -> tuple[str, ...]:
 
 def why_it_ends(told: Object) -> str:
     """Return why a start ends soon, as planned, and when at the latest; nothing where none does."""
-    leaving = mapping(told, "word", "leaving")
+    leaving = mapping(told, "word", LEAVING)
     why = one_line(text_at(leaving, "why"), _SENTENCE)
     seconds = leaving.get("seconds")
     within = f", within {seconds:.0f} s" if isinstance(seconds, int | float) and 0 <= seconds < _LONG else ""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from launcher.contract import Spent
+from launcher.contract import LEAVING, Spent
 from launcher.desk import columns
 from launcher.desk.elastic import taking_part
 from launcher.desk.elastic.safety import REPLACES, mended, told_unsafe
@@ -78,7 +78,7 @@ def gang_page(found: Mapping[str, Any], width: JobWidth | None = None, pods: Seq
         "stage": word.get("stage"),
         "generation": generation.get("number"),
         "width": taking_part.gang_width(found, width),
-        "leaving": taking_part.leaving_line(taking_part.who_leaves(found, pods), taking_part.why_it_ends(found)),
+        LEAVING: taking_part.leaving_line(taking_part.who_leaves(found, pods), taking_part.why_it_ends(found)),
         "restarts": _restarts(generation),
         "after pass": generation.get("resume"),
         "began for": generation.get("cause"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
+from launcher.contract import LEAVING
 from launcher.desk import columns
 from launcher.desk.elastic.taking_part import leaving_line
 from launcher.desk.live.rows import GangHead, RankRow
@@ -30,7 +31,7 @@ def head_lines(name: str, head: GangHead) -> tuple[str, ...]:
     told += [f"{head.restarts} restart{'' if head.restarts == 1 else 's'}" if head.generation else ""]
     told += ["" if head.goodput is None else f"goodput {head.goodput:.1%}"]
     leaving = leaving_line(head.leaving, head.leaving_for)
-    about = {"leaving": leaving, "waits for": head.waiting, "last trouble": head.trouble}
+    about = {LEAVING: leaving, "waits for": head.waiting, "last trouble": head.trouble}
     lines = [f"{title}: {text}" for title, text in about.items() if text]
     return (", ".join(filter(None, told)), *lines, *(f"alarm: {each}" for each in head.alarms if each))
 
