@@ -5,6 +5,7 @@ Run by `make elastic`: Kueue takes three minutes to build.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -80,6 +81,17 @@ def urgent() -> dict[str, Any]:
     return found
 
 
+def admit_anew(kubectl: Kubectl) -> None:
+    """Take ours out of the queue and put it back: what is admitted in part is not widened otherwise."""
+    (workload,) = kubectl.items("workloads")
+    for active in (False, True):
+        change = json.dumps({"spec": {"active": active}})
+        kubectl("patch", "workload", workload["metadata"]["name"], "--type=merge", "-p", change)
+        wait_until(
+            lambda wanted=not active: kubectl.get("job", NAME)["spec"]["suspend"] == wanted, timeout=60, every=0.2
+        )
+
+
 def test_a_job_admitted_in_part_is_preempted_and_resumes_narrower_unattended(
     namespace: Kubectl, queue: str, me: User, claimed: Volume
 ) -> None:
@@ -96,6 +108,8 @@ def test_a_job_admitted_in_part_is_preempted_and_resumes_narrower_unattended(
     namespace.apply(urgent())
     await_width(claimed, 2)
     namespace("delete", "job", URGENT)
+    admit_anew(namespace)
+    await_width(claimed, 3)
     (claimed.path / "enough").touch()
     await_state(namespace, "Complete", name=NAME)
     assert restarts(claimed) == 0

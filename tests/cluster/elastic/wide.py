@@ -25,16 +25,16 @@ def me(namespace: Kubectl, claimed: Volume, tmp_path: Path) -> User:
     return user_of(namespace, tmp_path)
 
 
-def made(me: User, *, most: int) -> list[dict[str, Any]]:
-    """Return what a job of one to so many pods is made of."""
+def made(me: User, *, most: int, **variables: str) -> list[dict[str, Any]]:
+    """Return what a job of one to so many pods is made of, with these variables."""
     objects = elastic(me)
     (job,) = [each for each in objects if each["kind"] == "Job"]
     job["spec"].update(parallelism=most, completions=most, podReplacementPolicy="Failed")
     (container,) = job["spec"]["template"]["spec"]["containers"]
     own = {"LAUNCHER_MEMBERS": f"1:{most}", "CONF_PADDLE_GRADIENT_NUM": str(most)}
-    for variable in container["env"]:
-        if variable["name"] in own:
-            variable["value"] = own[variable["name"]]
+    own.update(variables)
+    kept = [each for each in container["env"] if each["name"] not in own]
+    container["env"] = [*kept, *({"name": name, "value": value} for name, value in own.items())]
     return objects
 
 

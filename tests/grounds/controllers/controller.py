@@ -85,7 +85,8 @@ def beside(ground: Ground, controller: Controller, tell: Callable[[str], None] =
     )
     process = equip(ground, controller, binary)
     create(kubectl, definitions)
-    kubectl("wait", "--for=condition=Established", "customresourcedefinitions", "--all", "--timeout=30s")
+    count = sum(each["kind"] == DEFINITION for each in definitions)
+    wait_until(lambda: established(kubectl) >= count, timeout=30, every=0.1)
     process.start()
     try:
         process.await_ready(lambda: is_well(controller))
@@ -156,6 +157,14 @@ def create(kubectl: Kubectl, objects: Iterable[Json]) -> None:
     """Create objects; what kubectl would keep of applied ones is too large for some."""
     text = "---\n".join(json.dumps(each) + "\n" for each in objects)
     kubectl("create", "--filename", "-", stdin=f"---\n{text}", timeout=120)
+
+
+def established(kubectl: Kubectl) -> int:
+    """Return how many definitions the API server serves."""
+    found = (each["status"].get("conditions") or () for each in kubectl.items("customresourcedefinitions"))
+    return sum(
+        any((one["type"], one["status"]) == ("Established", "True") for one in conditions) for conditions in found
+    )
 
 
 def delete(kubectl: Kubectl, objects: Iterable[Json]) -> None:
