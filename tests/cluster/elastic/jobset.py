@@ -38,7 +38,7 @@ from tests.support.whole_lines import whole_lines
 
 Json = dict[str, Any]
 
-Seconds = dict[tuple[str, int], float]  # by what happened, and the width that trained then
+Found = dict[tuple[str, int], "Took"]  # by what happened, and the width that trained then
 
 ROUNDS = 5
 LIMIT = 20
@@ -59,18 +59,25 @@ NOTES = """\
 def note(index, width):
     with open("{place}/notes", "a") as notes:
         notes.write("%s %d %d %.3f\\n" % ("{who}", index, width, time.clock_gettime(time.CLOCK_BOOTTIME)))
+
+def step(index):
+    if index == 0:
+        note(index, 0)
+    time.sleep(0.1)
 """
 OURS = f"""\
 import os, time
 from launcher import here
 
 {NOTES.format(place=HOME, who="ours")}
+rank = int(os.environ["TRAINER_ID"])
 here.barrier("met")
-note(int(os.environ["TRAINER_ID"]), here.trainers())
+note(rank, here.trainers())
 number = here.resume()[0]
 while True:
     here.barrier("pass %d" % number)
-    time.sleep(0.3)
+    for _ in range(3):
+        step(rank)
     with here.saving(number) as directory:
         if directory:
             open(directory + "/model", "w").write("model")
@@ -90,8 +97,16 @@ while len(os.listdir(place)) < width:
     time.sleep(0.02)
 note(index, width)
 while True:
-    time.sleep(0.3)
+    step(index)
 """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Took:
+    """The seconds until all trained, and for how many of them nobody made a step."""
+
+    seconds: float
+    still: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,19 +120,25 @@ class Side:
     resize: Callable[[int], None]
     end: Callable[[], None]
 
-    def all_train(self, width: int, since: float, timeout: float = 180) -> float:
-        """Wait until so many programs of that width have met after a moment, and return how long after it."""
+    def all_train(self, width: int, since: float, timeout: float = 180) -> Took:
+        """Wait until so many programs of that width have met after a moment, and return how long it took."""
         wait_until(lambda: len(self.met(width, since)) == width, timeout=timeout, every=0.1)
-        return max(self.met(width, since).values()) - since
+        met = self.met(width, since).values()
+        before = [at for index, of, at in self.noted() if of == 0 and at < min(met)]
+        return Took(seconds=max(met) - since, still=max(met) - max(before, default=since))
 
     def met(self, width: int, since: float) -> dict[int, float]:
         """Return when each program of a width had met the others, after a moment."""
         found: dict[int, float] = {}
-        for line in whole_lines(self.notes):
-            who, index, of, at = line.split()
-            if (who, int(of)) == (self.who, width) and float(at) > since:
-                found.setdefault(int(index), float(at))
+        for index, of, at in self.noted():
+            if of == width and at > since:
+                found.setdefault(index, at)
         return found
+
+    def noted(self) -> list[tuple[int, int, float]]:
+        """Return what its programs noted: who met how many others, or with 0 of them made a step, and when."""
+        lines = (line.split() for line in whole_lines(self.notes))
+        return [(int(index), int(of), float(at)) for who, index, of, at in lines if who == self.who]
 
     def lose(self) -> float:
         """Kill all that runs in the pod of index 1, and return when."""
@@ -160,9 +181,9 @@ def index_of(pod: Json) -> int:
     return -1 if gone else int(pod["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"])
 
 
-def measured(side: Side) -> tuple[str, Seconds]:
+def measured(side: Side) -> tuple[str, Found]:
     """Let everything happen to one side once, and return how many seconds each thing took."""
-    found: Seconds = {}
+    found: Found = {}
     since = uptime()
     side.begin(NARROW)
     found["made", NARROW] = side.all_train(NARROW, since)
@@ -171,12 +192,16 @@ def measured(side: Side) -> tuple[str, Seconds]:
         side.resize(width)
         found[what, width] = side.all_train(width, since)
     struck = side.lose()
+    first = side.all_train(NARROW - 1, struck) if side.who == "ours" else Took(seconds=0.0, still=0.0)
+    last = side.all_train(NARROW, struck)
+    found["lost", NARROW] = Took(seconds=last.seconds, still=first.still + last.still)
     if side.who == "ours":
-        found["lost", NARROW - 1] = side.all_train(NARROW - 1, struck)
-    found["lost", NARROW] = side.all_train(NARROW, struck)
+        found["lost", NARROW - 1] = first
     side.end()
-    seconds = ", ".join(f"{what} {width}: {value:.1f} s" for (what, width), value in found.items())
-    print(f"{side.who}: {seconds}", flush=True)
+    told = ", ".join(
+        f"{what} {width}: {each.seconds:.1f} s, {each.still:.1f}" for (what, width), each in found.items()
+    )
+    print(f"{side.who}: {told}", flush=True)
     return side.who, found
 
 
@@ -270,16 +295,21 @@ def jobset(width: int) -> Json:
     }
 
 
-def table(results: Sequence[tuple[str, Seconds]]) -> str:
+def table(results: Sequence[tuple[str, Found]]) -> str:
     """Return the medians, with the least and the most."""
-    rows = ["| s, from ... | ours | JobSet 0.12.0 |", "| --- | ---: | ---: |"]
+    rows = ["| from ... | ours, s | of it nobody trained | JobSet 0.12.0, s | of it nobody trained |"]
+    rows.append("| --- | ---: | ---: | ---: | ---: |")
     for what, title in ROWS.items():
-        of = {side: [found[what] for who, found in results if who == side and what in found] for side in SIDES}
-        rows.append(f"| {title} | {' | '.join(map(told, of.values()))} |")
+        cells = []
+        for side in SIDES:
+            of = [found[what] for who, found in results if who == side and what in found]
+            cells += [median([each.seconds for each in of])]
+            cells += ["-" if what[0] == "made" else median([each.still for each in of])]
+        rows.append(f"| {title} | {' | '.join(cells)} |")
     return "\n".join(rows)
 
 
-def told(seconds: Sequence[float]) -> str:
+def median(seconds: Sequence[float]) -> str:
     """Return a median, with the least and the most."""
     if not seconds:
         return "-"

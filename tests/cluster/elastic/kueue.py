@@ -6,7 +6,9 @@ Run by `make elastic`: Kueue takes three minutes to build.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -37,6 +39,9 @@ def kueue(ground: Ground) -> Iterator[None]:
             yield
     except NoGround as fault:
         pytest.skip(str(fault))
+    # Or no Job could be made any more.
+    kinds = "customresourcedefinitions,validatingwebhookconfigurations,mutatingwebhookconfigurations"
+    assert "kueue" not in ground.kubectl("get", kinds, "--output", "name")
 
 
 @pytest.fixture
@@ -83,13 +88,24 @@ def urgent() -> dict[str, Any]:
 
 def admit_anew(kubectl: Kubectl) -> None:
     """Take ours out of the queue and put it back: what is admitted in part is not widened otherwise."""
-    (workload,) = kubectl.items("workloads")
+    # The other one's is away a moment after its Job.
+    (workload,) = wait_until(lambda: found if len(found := kubectl.items("workloads")) == 1 else [], timeout=30)
+
+    def suspended() -> bool:
+        return bool(kubectl.get("job", NAME)["spec"]["suspend"])
+
     for active in (False, True):
         change = json.dumps({"spec": {"active": active}})
         kubectl("patch", "workload", workload["metadata"]["name"], "--type=merge", "-p", change)
-        wait_until(
-            lambda wanted=not active: kubectl.get("job", NAME)["spec"]["suspend"] == wanted, timeout=60, every=0.2
-        )
+        wait_until(lambda: suspended() != active, timeout=60, every=0.2)  # noqa: B023  # asked at once
+
+
+@contextmanager
+def timed(what: str) -> Iterator[None]:
+    """Tell how long something took."""
+    since = time.monotonic()
+    yield
+    print(f"{what}: {time.monotonic() - since:.1f} s")
 
 
 def test_a_job_admitted_in_part_is_preempted_and_resumes_narrower_unattended(
@@ -105,11 +121,13 @@ def test_a_job_admitted_in_part_is_preempted_and_resumes_narrower_unattended(
     await_width(claimed, 3)
     with pytest.raises(KubectlFailed, match="cannot change when partial admission is enabled"):
         wide(namespace, 2)
-    namespace.apply(urgent())
-    await_width(claimed, 2)
+    with timed("preempted -> a pass by 2"):
+        namespace.apply(urgent())
+        await_width(claimed, 2)
     namespace("delete", "job", URGENT)
-    admit_anew(namespace)
-    await_width(claimed, 3)
+    with timed("taken out of the queue and put back -> a pass by 3"):
+        admit_anew(namespace)
+        await_width(claimed, 3)
     (claimed.path / "enough").touch()
     await_state(namespace, "Complete", name=NAME)
     assert restarts(claimed) == 0
@@ -120,8 +138,9 @@ def test_a_job_suspended_by_hand_resumes_at_another_width(namespace: Kubectl, me
     await_width(claimed, 3)
     wide(namespace, 3, suspend=True)
     wait_until(lambda: not namespace.items("pods"), timeout=60, every=0.5)
-    wide(namespace, 2, suspend=False)
-    await_width(claimed, 2)
+    with timed("resumed -> a pass by 2"):
+        wide(namespace, 2, suspend=False)
+        await_width(claimed, 2)
     (claimed.path / "enough").touch()
     await_state(namespace, "Complete", name=NAME)
     assert restarts(claimed) == 0
