@@ -47,6 +47,11 @@ frameworks: $(READY) ## torch, JAX, Paddle, XGBoost, LightGBM and TensorFlow: th
 	@BENCH_TORCH=$$($(BIN)/python -m tests.real.install large-frameworks) \
 	    BENCH_PADDLE=$$($(BIN)/python -m tests.real.install frameworks) $(BIN)/python -m bench gang
 
+elastic: $(READY) ## a gang whose width changes beside Kueue and JobSet, and what a Job does around it, as tables (as cluster; four minutes to build once)
+	$(BIN)/pytest tests/cluster/elastic/kueue.py $(PYTEST)
+	@$(BIN)/python -m tests.cluster.elastic.policies $(ELASTIC)
+	@$(BIN)/python -m tests.cluster.elastic.jobset $(ELASTIC)
+
 check: $(READY) ## types, lint, format
 	$(BIN)/mypy
 	$(BIN)/ruff check
@@ -77,5 +82,5 @@ lock: ## renew requirements.lock after a change of setup.cfg
 clean: ## remove what the targets above made
 	rm -rf .venv build .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
 
-.PHONY: images wheel real frameworks faults soak help demo test quick compose cluster check bench setup lock clean
+.PHONY: images wheel real frameworks elastic faults soak help demo test quick compose cluster check bench setup lock clean
 .DEFAULT_GOAL := help

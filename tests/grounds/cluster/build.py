@@ -22,17 +22,19 @@ GIB = 1 << 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Module:
-    """A Go module beside this package, and the names that its binary is called by."""
+    """A Go module of the tests, and the names that its binary is called by."""
 
     directory: Path
     names: tuple[str, ...]
     needs: int
     flags: str = "-s -w"
+    package: str = "."  # the module's own, or a program that it has as its tool
 
     @property
     def digest(self) -> str:
         """What the binary is made of, in short."""
-        sources = b"".join((self.directory / name).read_bytes() for name in ("go.mod", "go.sum", "main.go"))
+        names = ("go.mod", "go.sum", *(("main.go",) if self.package == "." else ()))
+        sources = b"".join((self.directory / name).read_bytes() for name in names)
         return hashlib.sha256(sources + self.flags.encode()).hexdigest()[:16]
 
 
@@ -90,7 +92,7 @@ def compile_into(module: Module, target: Path) -> None:
     shutil.rmtree(making, ignore_errors=True)
     making.mkdir()
     binary = making / module.directory.name
-    words = ("go", "build", "-trimpath", "-ldflags", module.flags, "-o", str(binary), ".")
+    words = ("go", "build", "-trimpath", "-ldflags", module.flags, "-o", str(binary), module.package)
     environ = {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
     done = subprocess.run(
         words, cwd=module.directory, env=environ, stderr=subprocess.PIPE, text=True, timeout=3000, check=False

@@ -1,0 +1,146 @@
+"""A plain Job of ours in a queue of the real Kueue: admitted in part, preempted, and resumed at another width.
+
+Run by `make elastic`: Kueue takes three minutes to build.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from tests.cluster.elastic.wide import NAME, await_width, made, me, restarts, wide
+from tests.cluster.kubectl import Kubectl, KubectlFailed
+from tests.cluster.pods import job, spec
+from tests.cluster.training import await_state, manifest
+from tests.cluster.volumes import Volume
+from tests.grounds.cluster import Ground, NoGround
+from tests.grounds.controllers import KUEUE, beside
+from tests.support.desks import User
+from tests.support.waiting import wait_until
+
+__all__ = ["me"]
+pytestmark = pytest.mark.usefixtures("box", "images")
+
+QUEUE, URGENT = "mine", "urgent"
+QUOTA = 300  # thousandths of a processor: three pods
+RESOURCES = ("cpu", "memory")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def kueue(ground: Ground) -> Iterator[None]:
+    """Kueue, beside the API server."""
+    try:
+        with beside(ground, KUEUE):
+            yield
+    except NoGround as fault:
+        pytest.skip(str(fault))
+    # Or no Job could be made any more.
+    kinds = "customresourcedefinitions,validatingwebhookconfigurations,mutatingwebhookconfigurations"
+    assert "kueue" not in ground.kubectl("get", kinds, "--output", "name")
+
+
+@pytest.fixture
+def queue(namespace: Kubectl) -> Iterator[str]:
+    """A queue with room for three pods, and a class of work that goes before other work."""
+    namespace.apply(*of_the_queue(namespace.namespace))
+    namespace("wait", "--for=condition=Active", "localqueue", QUEUE, "--timeout=30s")
+    yield QUEUE
+    for kinds in ("job", "localqueue,clusterqueue,resourceflavor,workloadpriorityclass"):
+        namespace("delete", kinds, "--all", "--timeout=60s", timeout=90)
+
+
+def of_the_queue(namespace: str) -> tuple[dict[str, Any], ...]:
+    """Return what makes a queue."""
+    quotas = [{"name": "cpu", "nominalQuota": f"{QUOTA}m"}, {"name": "memory", "nominalQuota": "64Gi"}]
+    group = {"coveredResources": list(RESOURCES), "flavors": [{"name": "any", "resources": quotas}]}
+    preemption = {"withinClusterQueue": "LowerPriority"}
+    ours = {"namespaceSelector": {}, "resourceGroups": [group], "preemption": preemption}
+    local = kueues("LocalQueue", QUEUE, spec={"clusterQueue": "ours"})
+    local["metadata"]["namespace"] = namespace
+    return (
+        kueues("ResourceFlavor", "any"),
+        kueues("ClusterQueue", "ours", spec=ours),
+        local,
+        kueues("WorkloadPriorityClass", URGENT, value=1000),
+    )
+
+
+def kueues(kind: str, name: str, **more: object) -> dict[str, Any]:
+    """Return an object of Kueue's."""
+    return {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": kind, "metadata": {"name": name}, **more}
+
+
+def urgent() -> dict[str, Any]:
+    """Return a Job of one pod that goes before ours, and does not end."""
+    requests = {"resources": {"requests": {"cpu": "100m", "memory": "16Mi"}}}
+    found = job(URGENT, spec("sleep 1000 & wait", container=requests), parallelism=1, completions=1)
+    found["metadata"]["labels"] = {
+        "kueue.x-k8s.io/queue-name": QUEUE,
+        "kueue.x-k8s.io/priority-class": URGENT,
+    }
+    return found
+
+
+def admit_anew(kubectl: Kubectl) -> None:
+    """Take ours out of the queue and put it back: what is admitted in part is not widened otherwise."""
+    # The other one's is away a moment after its Job.
+    (workload,) = wait_until(lambda: found if len(found := kubectl.items("workloads")) == 1 else [], timeout=30)
+
+    def suspended() -> bool:
+        return bool(kubectl.get("job", NAME)["spec"]["suspend"])
+
+    for active in (False, True):
+        change = json.dumps({"spec": {"active": active}})
+        kubectl("patch", "workload", workload["metadata"]["name"], "--type=merge", "-p", change)
+        wait_until(lambda: suspended() != active, timeout=60, every=0.2)  # noqa: B023  # asked at once
+
+
+@contextmanager
+def timed(what: str) -> Iterator[None]:
+    """Tell how long something took."""
+    since = time.monotonic()
+    yield
+    print(f"{what}: {time.monotonic() - since:.1f} s")
+
+
+def test_a_job_admitted_in_part_is_preempted_and_resumes_narrower_unattended(
+    namespace: Kubectl, queue: str, me: User, claimed: Volume
+) -> None:
+    objects = made(me, most=5)
+    (ours,) = [each for each in objects if each["kind"] == "Job"]
+    ours["metadata"].setdefault("labels", {})["kueue.x-k8s.io/queue-name"] = queue
+    ours["metadata"].setdefault("annotations", {}).update(
+        {"kueue.x-k8s.io/job-min-parallelism": "1", "kueue.x-k8s.io/job-completions-equal-parallelism": "true"}
+    )
+    namespace.apply(manifest("rbac", namespace=namespace.namespace), *objects)
+    await_width(claimed, 3)
+    with pytest.raises(KubectlFailed, match="cannot change when partial admission is enabled"):
+        wide(namespace, 2)
+    with timed("preempted -> a pass by 2"):
+        namespace.apply(urgent())
+        await_width(claimed, 2)
+    namespace("delete", "job", URGENT)
+    with timed("taken out of the queue and put back -> a pass by 3"):
+        admit_anew(namespace)
+        await_width(claimed, 3)
+    (claimed.path / "enough").touch()
+    await_state(namespace, "Complete", name=NAME)
+    assert restarts(claimed) == 0
+
+
+def test_a_job_suspended_by_hand_resumes_at_another_width(namespace: Kubectl, me: User, claimed: Volume) -> None:
+    namespace.apply(manifest("rbac", namespace=namespace.namespace), *made(me, most=3))
+    await_width(claimed, 3)
+    wide(namespace, 3, suspend=True)
+    wait_until(lambda: not namespace.items("pods"), timeout=60, every=0.5)
+    with timed("resumed -> a pass by 2"):
+        wide(namespace, 2, suspend=False)
+        await_width(claimed, 2)
+    (claimed.path / "enough").touch()
+    await_state(namespace, "Complete", name=NAME)
+    assert restarts(claimed) == 0
