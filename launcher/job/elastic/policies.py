@@ -18,21 +18,22 @@ if TYPE_CHECKING:
 
 MIN_PARALLELISM = "kueue.x-k8s.io/job-min-parallelism"
 _COMPLETIONS_FOLLOW = "kueue.x-k8s.io/job-completions-equal-parallelism"
-_RESTARTS = 3  # LAUNCHER_MAX_RESTARTS, where nobody says otherwise
-_LOSSES = 6  # of each pod, that a job outlives besides its restarts
 
 
 def policies(job: Job, role: str, count: int) -> Json:
     """Return when a role's Job of so many pods replaces one, and when it is over."""
+    # One below the number of pods: a failure of all ends the Job within seconds with every pod and log still
+    # there, and a single lost pod is replaced; so is the only pod of a job: the verdict ends its second life.
+    limit: Json = {"backoffLimit": max(1, count - 1)}
     if role == PSERVER or not job.members:
-        # One below the number of pods: a failure of all ends the Job within seconds with every pod and log still
-        # there, and a single lost pod is replaced; so is the only pod of a job: the verdict ends its second life.
-        return {"backoffLimit": max(1, count - 1)}
-    restarts = _RESTARTS if job.restarts is None else job.restarts
+        return limit
     return {
-        # A pod that is drained, evicted, deleted or lost counts as a failure, and where nodes come and go there are
-        # many of them. What is scaled or suspended away does not count.
-        "backoffLimit": restarts + _LOSSES * count,
+        **limit,
+        # Where nodes come and go, what is evicted, drained or lost with its node is nobody's failure, however often.
+        # A pod that somebody deletes is one; what is scaled or suspended away never counts.
+        "podFailurePolicy": {
+            "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
+        },
         # Not before the old pod has ended: by default two pods of one index run side by side for a whole grace. The
         # price: the pod of a dead node is replaced only once somebody deletes it by force.
         "podReplacementPolicy": "Failed",

@@ -111,7 +111,8 @@ def test_the_elastic_job_is_the_frameworks_one_but_for_its_width() -> None:
     told = [each["spec"]["template"]["spec"]["containers"][0]["env"] for each in (plain, elastic)]
     told[0].remove({"name": "CONF_PADDLE_GRADIENT_NUM", "value": "3"})
     told[1].remove({"name": "LAUNCHER_MEMBERS", "value": "2:5"})
-    width = ("parallelism", "completions", "backoffLimit", "podReplacementPolicy", "successPolicy")
+    policies = ("backoffLimit", "podFailurePolicy", "podReplacementPolicy", "successPolicy")
+    width = ("parallelism", "completions", *policies)
     changed = [{name: each["spec"].pop(name, None) for name in width} for each in (plain, elastic)]
     assert plain == elastic
     job = PaddleJob(

@@ -78,9 +78,10 @@ def test_only_the_trainers_of_an_elastic_job_replace_pods_as_one_does() -> None:
     assert [variables(each)["LAUNCHER_MEMBERS"] for each in (trainers, pservers)] == ["2:5", "2:5"]
 
 
-def test_the_losses_of_a_job_grow_with_its_pods_and_its_restarts() -> None:
-    assert [lead(restarts=each)["spec"]["backoffLimit"] for each in (None, 0, 10)] == [33, 30, 40]
-    assert lead(spares=1)["spec"]["backoffLimit"] == 39
+def test_what_a_node_does_to_its_pods_counts_for_nothing_and_else_each_pod_but_one_may_fail() -> None:
+    assert [lead(spares=each)["spec"]["backoffLimit"] for each in (0, 1)] == [4, 5]
+    (rule,) = lead()["spec"]["podFailurePolicy"]["rules"]
+    assert rule == {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
 
 
 @pytest.mark.parametrize(
