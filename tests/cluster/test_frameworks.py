@@ -100,9 +100,9 @@ def put_library(directory: Path) -> None:
         shutil.copy(found, directory / LIBRARY)
 
 
-def job(example: Example) -> str:
-    """Return the Job of k8s/frameworks with this runtime, and the volume with the packages."""
-    text = manifest("frameworks").replace("value: jax", f"value: {example.runtime}")
+def job(example: Example, folder: str = "frameworks") -> str:
+    """Return the Job of a folder of k8s/ with this runtime, and the volume with the packages."""
+    text = manifest(folder).replace("value: jax", f"value: {example.runtime}")
     for before, added in (
         ("        - name: LAUNCHER_GRACE\n", FOUND),
         ("      containers:\n", VOLUME),

@@ -1,0 +1,310 @@
+"""Real trainings whose width changes on the tests' cluster: `python -m tests.cluster.elastic.real`.
+
+JAX (k8s/elastic, no right at the API), and the recommendation example with pservers apart. What a change costs is
+told by the program itself: which steps it made twice, and for how long it made none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.cluster.cluster import Cluster
+from tests.cluster.elastic.page import put
+from tests.cluster.kubectl import Kubectl
+from tests.cluster.real import has_passed
+from tests.cluster.test_frameworks import CLAIM, furnish, job
+from tests.cluster.training import await_state, manifest, pods
+from tests.cluster.volumes import JOB, Training, shared, training_in
+from tests.grounds.cluster import Ground
+from tests.grounds.docker import PADDLE, image_tar, paddle_tar
+from tests.real import install
+from tests.real.frameworks import ENVIRON, JAX
+from tests.support.recommendation import IN_THE_IMAGE, constant, errors
+from tests.support.recommendation import furnish as furnish_ratings
+from tests.support.waiting import wait_until
+from tests.support.whole_lines import whole_lines
+
+Json = dict[str, Any]
+
+EPOCHS = 8
+PAUSE = 0.1  # after each of the 20 steps of a pass
+SPOT = JAX.program.with_name("spot.py")
+STEP = re.compile(r"^ Step=(\S+) of=(\d+) at=(\S+)$", re.MULTILINE)
+LIMIT = 300.0
+NOTICE = 30  # seconds, of a spot node
+MARGIN = 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gang:
+    """A training of JAX on the cluster, and what it told."""
+
+    kubectl: Kubectl
+    training: Training
+    ground: Ground
+
+    @property
+    def log(self) -> str:
+        """The log of rank 0, whichever pod it was."""
+        try:
+            return (self.training.volume.output / "node_0" / "train.log").read_text()
+        except FileNotFoundError:
+            return ""
+
+    @property
+    def steps(self) -> list[tuple[str, int, float]]:
+        """Each step, how many made it, and when."""
+        return [(step, int(of), float(at)) for step, of, at in STEP.findall(self.log)]
+
+    def await_width(self, width: int, more: int = 6) -> None:
+        """Wait until so many steps were made one after the other by so many."""
+        wait_until(lambda: [of for _, of, _ in self.steps[-more:]] == [width] * more, timeout=LIMIT, every=0.2)
+
+    def scale(self, width: int, **more: object) -> None:
+        change = {"spec": {"parallelism": width, "completions": width, **more}}
+        self.kubectl("patch", "job", JOB, "--type=merge", "-p", json.dumps(change))
+        self.await_width(width)
+
+    def leaver(self) -> Json:
+        """Return a pod that is not the first one, on a node where it can be struck."""
+        return pods(self.kubectl)[-1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """What came of a training: its widths, steps made twice, each time without a step, restarts, held-out error."""
+
+    what: str
+    widths: tuple[int, ...]
+    again: int
+    still: tuple[float, ...]
+    restarts: int
+    rmse: float
+
+    def __str__(self) -> str:
+        """Return its line of the table."""
+        way, gaps = " -> ".join(map(str, self.widths)), ", ".join(f"{each:.1f}" for each in self.still)
+        return f"| {self.what} | {way} | {self.again} | {gaps} | {self.restarts} | {self.rmse:.4f} |"
+
+
+@contextmanager
+def jax_gang(
+    cluster: Cluster, ground: Ground, packages: Path, *, members: str, pods_: int, spares: int = 0
+) -> Iterator[Gang]:
+    """Begin a training with so many pods."""
+    with ExitStack() as stack:
+        place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="elastic-")))
+        training = stack.enter_context(training_in(cluster, place / "volumes" / "own"))
+        furnish(training.volume.job / "example", JAX)
+        shutil.copy(SPOT, training.volume.job / "example")
+        kubectl, name = training.kubectl, f"packages-{training.kubectl.namespace}"
+        kubectl.apply(shared(kubectl.namespace, "packages", packages, name), CLAIM % name)
+        stack.callback(kubectl, "delete", "persistentvolume", name, "--wait=false")
+        text = job(JAX, "elastic").replace("train.py", "spot.py").replace("value: 2:5", f"value: {members}")
+        text = text.replace("parallelism: 5", f"parallelism: {pods_}").replace(
+            "completions: 5", f"completions: {pods_}"
+        )
+        text = text.replace("tolerationSeconds: 30", "tolerationSeconds: 5").replace("cpu: 500m", "cpu: 50m")
+        text = text.replace("memory: 2Gi", "memory: 1Gi")
+        own = {
+            "PASSES": EPOCHS,
+            "PAUSE": PAUSE,
+            "LAUNCHER_SETTLE": 5,
+            "LAUNCHER_SHRINK_AFTER": 5,
+            "LAUNCHER_SPARES": spares,
+        }
+        lines = "".join(f'        - name: {key}\n          value: "{value}"\n' for key, value in own.items())
+        text = text.replace("        - name: LAUNCHER_GRACE\n", f"{lines}        - name: LAUNCHER_GRACE\n", 1)
+        kubectl.apply(text)
+        yield Gang(kubectl=kubectl, training=training, ground=ground)
+
+
+def came_to(gang: Gang, what: str) -> Row:
+    """Wait for the end, and return what it was."""
+    await_state(gang.kubectl, "Complete", timeout=LIMIT)
+    steps = gang.steps
+    places = [step for step, _, _ in steps]
+    widths = tuple(width for width, _ in itertools.groupby(of for _, of, _ in steps))
+    gaps = [after[-1] - before[-1] for before, after in itertools.pairwise(steps)]
+    events = gang.training.volume.output / "events.jsonl"
+    made = [each for each in map(json.loads, whole_lines(events)) if each["event"] == "generation_made"]
+    return Row(
+        what=what,
+        widths=widths,
+        again=len(places) - len(set(places)),
+        still=tuple(sorted(gaps)[-(len(made) - 1) :]) if len(made) > 1 else (),
+        restarts=made[-1]["restarts"],
+        rmse=errors(gang.log)[EPOCHS - 1],
+    )
+
+
+def planned(gang: Gang) -> str:
+    gang.await_width(3)
+    for width in (5, 2, 3):
+        gang.scale(width)
+    return "patched from 3 to 5 to 2 to 3 pods"
+
+
+def suspended(gang: Gang) -> str:
+    gang.await_width(3)
+    gang.kubectl("patch", "job", JOB, "--type=merge", "-p", '{"spec": {"suspend": true}}')
+    wait_until(lambda: not pods(gang.kubectl), timeout=90, every=0.5)
+    gang.scale(2, suspend=False)
+    return "suspended at 3 pods, resumed with 2"
+
+
+def evicted(gang: Gang) -> str:
+    gang.await_width(3)
+    node = gang.leaver()["spec"]["nodeName"]
+    words = ("--ignore-daemonsets", "--delete-emptydir-data", f"--grace-period={NOTICE}", "--timeout=90s")
+    gang.kubectl("drain", node, f"--pod-selector=job-name={JOB}", *words, timeout=120)
+    gang.kubectl("uncordon", node)
+    gang.await_width(3)
+    return f"a node is drained, with {NOTICE} s"
+
+
+def struck(gang: Gang, width: int, after: int) -> None:
+    gang.await_width(width)
+    node = int(gang.leaver()["spec"]["nodeName"].rpartition("-")[2])
+    gang.ground.node(node).stop()
+    try:
+        gang.await_width(after, more=20)
+    finally:
+        gang.ground.node(node).start()
+
+
+def lost(gang: Gang) -> str:
+    struck(gang, 3, 2)
+    gang.await_width(3)
+    return "a node loses power, and is there again later"
+
+
+def spared(gang: Gang) -> str:
+    struck(gang, 2, 2)
+    return "a node loses power, with a spare"
+
+
+def alone(packages: Path) -> float:
+    """Return the held-out error of one undisturbed process."""
+    python = install.python(install.FRAMEWORKS)
+    with tempfile.TemporaryDirectory() as place:
+        shutil.copy(JAX.program, place)
+        shutil.copy(SPOT, place)
+        env = {**os.environ, **ENVIRON, "PASSES": str(EPOCHS), "PYTHONPATH": str(packages)}
+        words = [str(python), "spot.py"]
+        done = subprocess.run(words, cwd=place, env=env, check=True, capture_output=True, text=True, timeout=LIMIT)
+        return errors(done.stdout)[EPOCHS - 1]
+
+
+def recommendation(cluster: Cluster) -> str:
+    """Train on Paddle's servers, pservers apart, at 3, 5, 2 and 3 trainers; return a line of the table."""
+    with (
+        tempfile.TemporaryDirectory(prefix="elastic-") as place,
+        training_in(cluster, Path(place) / "v" / "o") as own,
+    ):
+        kubectl, volume = own.kubectl, own.volume
+        furnish_ratings(volume.job, "--shards=6")
+        text = manifest("separated", image=PADDLE)
+        command = f'["start_paddle", "--", "python", "{IN_THE_IMAGE}/train.py", "--passes={2 * EPOCHS}"]'
+        text = text.replace('command: ["/root/start.sh"]', f"command: {command}").replace("cpu: 500m", "cpu: 50m")
+        wide = 'LAUNCHER_MEMBERS\n          value: "2:5"\n        - name: LAUNCHER_SETTLE\n          value: "5"'
+        text = text.replace('TRAINERS\n          value: "3"', wide)
+        text = text.replace(
+            "        - name: LAUNCHER_GRACE\n",
+            "        - name: LAUNCHER_WORKDIR\n          value: /root\n        - name: LAUNCHER_GRACE\n",
+        )
+        kubectl.apply(manifest("rbac", namespace=kubectl.namespace), text)
+        events = volume.output / "events.jsonl"
+        widths: list[int] = []
+
+        def await_start(width: int, passes: int) -> None:
+            wait_until(lambda: _made(events)[-1:] and _trainers(_made(events)[-1]) == width, timeout=LIMIT, every=0.2)
+            wait_until(lambda: has_passed(volume, passes), timeout=LIMIT, every=0.2)
+
+        for width, passes in ((3, 2), (5, 6), (2, 10), (3, 11)):
+            if widths:
+                change = json.dumps({"spec": {"parallelism": width, "completions": width}})
+                kubectl("patch", "job", f"{JOB}-trainer", "--type=merge", "-p", change)
+            await_start(width, passes)
+            widths.append(width)
+        await_state(kubectl, "Complete", f"{JOB}-trainer", timeout=LIMIT)
+        found = errors((volume.output / "node_0" / "train.log").read_text())
+        way = " -> ".join(map(str, widths))
+        spent, last = _made(events)[-1]["restarts"], found[2 * EPOCHS - 1]
+        return (
+            f"| recommendation, 2 pservers apart, patched | {way} | whole passes | - | {spent} | "
+            f"{last:.4f} (a constant: {constant(volume.job):.4f}) |"
+        )
+
+
+def _made(events: Path) -> list[Json]:
+    if not events.exists():
+        return []
+    return [each for each in map(json.loads, whole_lines(events)) if each["event"] == "generation_made"]
+
+
+def _trainers(made: Json) -> int:
+    return sum(each["role"] != "pserver" for each in made["members"])
+
+
+Scenario = tuple[Callable[[Gang], str], Json]
+SCENARIOS: dict[str, Scenario] = {
+    "planned": (planned, {"members": "2:5", "pods_": 3}),
+    "suspended": (suspended, {"members": "2:5", "pods_": 3}),
+    "evicted": (evicted, {"members": "2:5", "pods_": 3}),
+    "lost": (lost, {"members": "2:5", "pods_": 3}),
+    "spared": (spared, {"members": "2:2", "pods_": 3, "spares": 1}),
+}
+
+
+def main(words: Sequence[str]) -> int:
+    """Play every scenario, tell the table, and put it into the page where `--write` asks for it."""
+    parser = argparse.ArgumentParser(prog="python -m tests.cluster.elastic.real", description=__doc__)
+    parser.add_argument(
+        "names", nargs="*", help=f"of {', '.join(SCENARIOS)}, recommendation; all where none is named"
+    )
+    parser.add_argument("--write", action="store_true", help="put the table into bench/elastic.md")
+    asked = parser.parse_args(words)
+    names = asked.names or [*SCENARIOS, "recommendation"]
+    packages, lines, wrong = install.packages(install.FRAMEWORKS), [], []
+    undisturbed = alone(packages)
+    with Ground.start() as ground:
+        ground.load_image(image_tar())
+        cluster = Cluster(kubectl=ground.kubectl, load_image=ground.load_image, grounds=(ground,))
+        for name in names:
+            if name == "recommendation":
+                ground.load_image(paddle_tar())
+                lines.append(recommendation(cluster))
+            else:
+                play, facts = SCENARIOS[name]
+                with jax_gang(cluster, ground, packages, **facts) as gang:
+                    row = came_to(gang, play(gang))
+                lines.append(str(row))
+                wrong += [f"{row.what}: {row.rmse:.4f}"] if abs(row.rmse - undisturbed) > MARGIN else []
+            print(time.strftime("%H:%M"), lines[-1], flush=True)
+    head = "| what happens | widths | steps made twice | s without a step, each time | restarts | held-out RMSE |"
+    text = "\n".join((head, "| --- | --- | ---: | --- | ---: | ---: |", *lines))
+    text += f"\n\nOne process of JAX, undisturbed: {undisturbed:.4f}."
+    print(text)
+    if asked.write:
+        put("real", text)
+    print("\n".join(wrong))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
