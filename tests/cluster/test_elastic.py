@@ -94,3 +94,19 @@ def test_a_job_goes_from_three_to_one_to_two_and_spends_no_restart(
     numbers = [number for number, _ in told(claimed)]
     again = [number for number, after in itertools.pairwise(numbers) if after <= number]
     assert len(again) <= 2, f"more than the pass that was going on was made again: {told(claimed)}"
+
+
+def test_a_program_that_fails_for_good_ends_the_job_at_once_and_what_it_wrote_is_kept(me: User) -> None:
+    """The verdict of all is one pod's code: no pod is made anew to read it, and none is waited for."""
+    fails = "/opt/launcher/bin/python -c 'import sys; print(\"so be it\"); sys.exit(3)'"
+    said = me(
+        "submit", "-jobname", NAME, "-runtime", "env", "-members", "1:3", "-cpu", "100m", "-memory", "256Mi",
+        "-env", "LAUNCHER_SETTLE=2", "-restarts", "0", "-entry", fails,
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    waited = me("wait", NAME, "--timeout", "60s", timeout=90)
+    assert (waited.code, "exited with 3" in waited.err) == (1, True), waited.err
+    page = me("describe", NAME).out
+    assert "failed; Failed: PodFailurePolicy: " in page, page
+    assert "exited with 3" in page.partition("last words of ")[2]
+    wait_until(lambda: "so be it" in me("logs", NAME).out, timeout=60, every=1)

@@ -1,11 +1,11 @@
 """When a Job replaces its pods and when it is over; and what a queue may admit of it.
 
-No I/O here. Python 3.8.
+No I/O here. Python 3.8. What each policy does around a gang is measured in bench/elastic.md.
 """
 
 from __future__ import annotations
 
-from launcher.contract import PSERVER
+from launcher.contract import PSERVER, TRAINER, Code
 from launcher.job.elastic.width import job_width
 
 TYPE_CHECKING = False
@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 
 MIN_PARALLELISM = "kueue.x-k8s.io/job-min-parallelism"
 _COMPLETIONS_FOLLOW = "kueue.x-k8s.io/job-completions-equal-parallelism"
+_LOSSES = 3  # of each index; the next one gives it up
+# What a pod may end with by itself, while the others train: a launcher's own code, no start, a signal from outside.
+_ALONE = (
+    *(Code.API, Code.BUG, Code.CANNOT_START, Code.SHARD, Code.JOIN, Code.GANG, Code.SETTINGS),
+    *(128 + number for number in (0, 1, 2, 9, 15)),
+)
 
 
 def policies(job: Job, role: str, count: int) -> Json:
@@ -26,17 +32,29 @@ def policies(job: Job, role: str, count: int) -> Json:
     # there, and a single lost pod is replaced; so is the only pod of a job: the verdict ends its second life.
     limit: Json = {"backoffLimit": max(1, count - 1)}
     if role == PSERVER or not job.members:
-        return limit
+        # One below the number of pods: a failure of all ends the Job within seconds with every pod and log still
+        # there, and a single lost pod is replaced; so is the only pod of a job: the verdict ends its second life.
+        return {"backoffLimit": max(1, count - 1)}
     return {
-        **limit,
-        # Where nodes come and go, what is evicted, drained or lost with its node is nobody's failure, however often.
-        # A pod that somebody deletes is one; what is scaled or suspended away never counts.
-        "podFailurePolicy": {
-            "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
-        },
+        # For each index by itself: one whose pods fail again and again is given up, and the others go on; a verdict
+        # that fails all ends the Job in a minute or two. A common limit has a common delay, which such a verdict
+        # makes minutes long, so that a limit high enough for many losses lets it last for an hour.
+        "backoffLimitPerIndex": _LOSSES,
         # Not before the old pod has ended: by default two pods of one index run side by side for a whole grace. The
-        # price: the pod of a dead node is replaced only once somebody deletes it by force.
+        # price: the pod of a dead node is replaced only once somebody says that the node is out of service.
         "podReplacementPolicy": "Failed",
+        "podFailurePolicy": {
+            "rules": [
+                # Drained, evicted, preempted, or its node is lost: that costs nothing, however often.
+                {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]},
+                # A program's own code is the verdict of all: no pod is made anew to read it. The others are
+                # removed while they end; what they wrote is on the volume.
+                {
+                    "action": "FailJob",
+                    "onExitCodes": {"containerName": TRAINER, "operator": "NotIn", "values": sorted(_ALONE)},
+                },
+            ]
+        },
         # A launcher ends with 0 only by the verdict, so that one is enough, and nobody waits for pods that never
         # came. No index: the lowest may be the one that is missing then.
         "successPolicy": {"rules": [{"succeededCount": 1}]},

@@ -15,7 +15,7 @@ import pytest
 
 from launcher import job
 from tests.grounds.api.control_plane import ControlPlane, place_of
-from tests.process.desk.test_paddlectl import ended, pods
+from tests.process.desk.test_paddlectl import RUNNING, ended, pods
 from tests.support.desks import User
 from tests.support.serving import served
 from tests.support.waiting import wait_until
@@ -81,6 +81,36 @@ def test_a_running_job_gets_fewer_and_more_pods_and_ends_by_the_first_success(pl
     assert late.endswith(": only a job that goes on can be scaled")
 
 
+def test_what_a_pod_ends_with_alone_is_survived_and_a_programs_failure_ends_the_job(
+    plane: ControlPlane, me: User
+) -> None:
+    """A disruption costs nothing; a pod's own failure one of its index; a program's is the verdict of all."""
+    submitted(plane, me)
+    for name in pods(plane, me):
+        plane.become(me.namespace, name, RUNNING)
+    drained = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}
+    ends(plane, me, 4, {**ended(143), "conditions": [drained]})
+    assert not the_job(plane, me)["status"].get("failed")
+    ends(plane, me, 3, ended(74))
+    wait_until(lambda: the_job(plane, me)["status"].get("failed") == 1, timeout=30, every=0.2)
+    assert not the_job(plane, me)["status"].get("failedIndexes")
+    plane.become(me.namespace, of_index(plane, me, 0)[0], ended(1, "trainer 0 exited with 1"))
+    late = me("wait", NAME, "--timeout", "20s")
+    assert (late.code, "exited with 1" in late.err) == (1, True), late.err
+    assert me("get", "jobs", "-o", "wide").rows[1][7] == "Failed"
+
+
+def of_index(plane: ControlPlane, me: User, index: int) -> list[str]:
+    return [name for name in pods(plane, me) if name.startswith(f"{NAME}-{index}-")]
+
+
+def ends(plane: ControlPlane, me: User, index: int, status: dict[str, object]) -> None:
+    """Have the pod of an index end, and wait until there is another one."""
+    (old,) = of_index(plane, me, index)
+    plane.become(me.namespace, old, status)
+    wait_until(lambda: {*of_index(plane, me, index)} - {old}, timeout=30, every=0.2)
+
+
 def test_a_number_that_cannot_be_is_refused_and_nothing_is_changed(plane: ControlPlane, me: User) -> None:
     submitted(plane, me)
     before = the_job(plane, me)["metadata"]["generation"]
@@ -124,9 +154,14 @@ def test_a_suspended_job_goes_on_with_another_number_of_pods_also_from_python(
 
 
 def test_a_manifest_that_lets_two_pods_of_one_index_run_is_told_of(plane: ControlPlane, me: User) -> None:
-    submitted(plane, me)
-    assert "podReplacementPolicy" not in me("describe", NAME).out
-    plane.change(f"{place_of('Job', me.namespace)}/{NAME}", {"spec": {"podReplacementPolicy": "TerminatingOrFailed"}})
+    """One that somebody has written after ours, without what he did not know."""
+    made = job.PaddleJob(
+        job_name=NAME, runtime_image="repo/paddle:1", entry_point="x", runtime="torch", members="2:4",
+        volumes=(job.Volume("/v", claim="mfs"),), namespace=me.namespace,
+    ).manifests()[0]  # fmt: skip
+    for policy in ("podReplacementPolicy", "podFailurePolicy"):
+        del made["spec"][policy]
+    plane.make(me.namespace, made)
     told = me("describe", NAME).out
     assert f"{NAME} lacks `podReplacementPolicy: Failed`: two pods of one index may run for a whole grace" in told
     remedy = f"kubectl patch job {NAME} -p '"

@@ -111,8 +111,8 @@ def test_the_elastic_job_is_the_frameworks_one_but_for_its_width() -> None:
     told = [each["spec"]["template"]["spec"]["containers"][0]["env"] for each in (plain, elastic)]
     told[0].remove({"name": "CONF_PADDLE_GRADIENT_NUM", "value": "3"})
     told[1].remove({"name": "LAUNCHER_MEMBERS", "value": "2:5"})
-    policies = ("backoffLimit", "podFailurePolicy", "podReplacementPolicy", "successPolicy")
-    width = ("parallelism", "completions", *policies)
+    limits = ("backoffLimit", "backoffLimitPerIndex", "podReplacementPolicy", "podFailurePolicy", "successPolicy")
+    width = ("parallelism", "completions", *limits)
     changed = [{name: each["spec"].pop(name, None) for name in width} for each in (plain, elastic)]
     assert plain == elastic
     job = PaddleJob(
@@ -124,7 +124,7 @@ def test_the_elastic_job_is_the_frameworks_one_but_for_its_width() -> None:
         volumes=(Volume("/v", claim="c"),),
     )
     submitted = job.manifests()[0]["spec"]
-    assert changed[1] == {name: submitted[name] for name in width}
+    assert changed[1] == {name: submitted.get(name) for name in width}
     kinds = ("Service", "NetworkPolicy")
     assert [one("frameworks", kind) for kind in kinds] == [one("elastic", kind) for kind in kinds]
 

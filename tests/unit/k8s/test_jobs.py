@@ -62,10 +62,11 @@ def test_a_verdict_of_all_ends_the_job_and_a_lost_pod_is_replaced(job: Job) -> N
 
 
 @jobs(lambda job: job.path.parent.name == "elastic")
-def test_an_elastic_job_outlives_many_losses_and_never_has_two_pods_of_one_index(job: Job) -> None:
-    assert job.spec["backoffLimit"] == job.spec["parallelism"] - 1
-    (rule,) = job.spec["podFailurePolicy"]["rules"]
-    assert (rule["action"], rule["onPodConditions"][0]["type"]) == ("Ignore", "DisruptionTarget")
+def test_an_elastic_job_outlives_disruptions_and_never_has_two_pods_of_one_index(job: Job) -> None:
+    first, second = job.spec["podFailurePolicy"]["rules"]
+    assert first == {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}
+    assert second["onExitCodes"]["containerName"] == job.container["name"]
+    assert "backoffLimit" not in job.spec
     assert job.spec["podReplacementPolicy"] == "Failed"
     assert job.spec["successPolicy"] == {"rules": [{"succeededCount": 1}]}
     a_dead_node_is_seen_soon(job)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from launcher.contract import Code
 from launcher.job import JobError, PaddleJob, Volume
 from launcher.job.elastic.width import JobWidth, width_in
 
@@ -73,15 +74,17 @@ def test_only_the_trainers_of_an_elastic_job_replace_pods_as_one_does() -> None:
     trainers, pservers, *_ = PaddleJob(**{**RIGHT, "runtime": "", "pservers": 2}).manifests()
     assert trainers["spec"]["podReplacementPolicy"] == "Failed"
     assert trainers["spec"]["successPolicy"] == {"rules": [{"succeededCount": 1}]}
-    assert not {"podReplacementPolicy", "successPolicy"} & set(pservers["spec"])
+    assert not {"podReplacementPolicy", "podFailurePolicy", "successPolicy"} & set(pservers["spec"])
     assert (pservers["spec"]["parallelism"], pservers["spec"]["backoffLimit"]) == (2, 1)
     assert [variables(each)["LAUNCHER_MEMBERS"] for each in (trainers, pservers)] == ["2:5", "2:5"]
 
 
-def test_what_a_node_does_to_its_pods_counts_for_nothing_and_else_each_pod_but_one_may_fail() -> None:
-    assert [lead(spares=each)["spec"]["backoffLimit"] for each in (0, 1)] == [4, 5]
-    (rule,) = lead()["spec"]["podFailurePolicy"]["rules"]
-    assert rule == {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+def test_what_a_pod_may_end_with_alone_ends_no_job_and_a_programs_code_does() -> None:
+    rule = lead()["spec"]["podFailurePolicy"]["rules"][1]["onExitCodes"]
+    assert rule["operator"] == "NotIn"
+    alone = {value for name, value in vars(Code).items() if name.isupper()} - {Code.DONE, Code.DATA}
+    assert set(rule["values"]) == alone | {128, 129, 130, 137, 143}
+    assert rule["values"] == sorted(rule["values"]), "or the API server refuses it"
 
 
 @pytest.mark.parametrize(
