@@ -1,4 +1,4 @@
-"""train.py for nodes that come and go: as soon as all is to end it saves, at whatever step, and goes on from there."""
+"""train.py for nodes that come and go: as soon as all is to end it saves, at any step, and goes on from there."""
 
 import os
 import sys

@@ -28,9 +28,6 @@ _ALONE = (
 
 def policies(job: Job, role: str, count: int) -> Json:
     """Return when a role's Job of so many pods replaces one, and when it is over."""
-    # One below the number of pods: a failure of all ends the Job within seconds with every pod and log still
-    # there, and a single lost pod is replaced; so is the only pod of a job: the verdict ends its second life.
-    limit: Json = {"backoffLimit": max(1, count - 1)}
     if role == PSERVER or not job.members:
         # One below the number of pods: a failure of all ends the Job within seconds with every pod and log still
         # there, and a single lost pod is replaced; so is the only pod of a job: the verdict ends its second life.
