@@ -144,7 +144,8 @@ def inside_of(before: Sequence[Mapping[str, float]], after: Sequence[Mapping[str
 
 def doing_with(children: ChildrenState, instructions: Instructions) -> str:
     """Return what a launcher's seconds are while it has a generation's programs, or is about to start them."""
-    if instructions.cause or children.failure or children.told:
+    told = children.told and not instructions.window  # else its programs go on for a while
+    if instructions.cause or children.failure or told:
         return Spent.LEAVING
     if Role.TRAINER in instructions.run:
         if children.trainers and children.trained:

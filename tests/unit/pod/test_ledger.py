@@ -201,3 +201,10 @@ def test_what_a_launcher_does_with_its_programs(state: ChildrenState, run: froze
     assert doing_with(state, Instructions(run=run)) == doing
     ended = Cause(at=1.0, outcome=Outcome(code=76, reason="a member is lost"))
     assert doing_with(state, Instructions(run=run, cause=ended)) == Spent.LEAVING
+
+
+def test_programs_that_go_on_for_a_while_after_a_stop_was_told_train() -> None:
+    told = ChildrenState(left=True, serving=True, trained=False, told=True, trainers=(TrainerState(),), begun=True)
+    both = frozenset(Role)
+    assert doing_with(told, Instructions(run=both)) == Spent.LEAVING
+    assert doing_with(told, Instructions(run=both, window=12.5)) == Spent.OPEN

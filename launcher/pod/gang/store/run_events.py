@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Mapping
 
 from launcher import __version__
-from launcher.contract import Code
+from launcher.contract import LEAVING, Code
 from launcher.pod.gang.protocol.member import Member
 from launcher.pod.gang.protocol.messages import AlarmTold, Failure, Generation, LeaderMessage, Phase, Stage, Status
 from launcher.pod.gang.protocol.reasons import told_by
@@ -37,7 +37,7 @@ class RunEvents:
         self._job = {"job": job, **facts}
         self._key: str | None = None
         self._generation = 0
-        self._caused = 0
+        self._caused = self._leaving = 0
         self._found: tuple[AlarmTold, ...] = ()
         self.alarms: Mapping[str, int] = {}  # so far, by their kinds
         self._phases: dict[str, Phase] = {}
@@ -63,6 +63,9 @@ class RunEvents:
         if generation and word.cause and self._caused != word.cause.generation:
             self._caused = word.cause.generation
             self._ends(word.cause, told=any(told_by(status, word.cause) for status in statuses))
+        if word.leaving and self._leaving != word.number:
+            self._leaving = word.number
+            self._put(LEAVING, generation=word.number, seconds=word.leaving.seconds, reason=word.leaving.why)
         self._note_alarms(word)
         for status in statuses:
             self._one(status)

@@ -137,6 +137,8 @@ def test_all_are_told_at_the_same_step_save_a_pass_and_the_others_lose_no_step(t
         assert not told(g, "returned"), "a saving returned though all was about to end"
         assert made(g) == [(3, None, 0), (2, 0, 0)]
         assert told(g, "start", number=1, step=left[0]["step"])
+        (noted,) = g.events("leaving")
+        assert (noted["generation"], noted["seconds"], noted["reason"]) == (1, 5, left[0]["why"])
         no_step_is_lost(g)
         assert leaver.code == STOPPED
 
