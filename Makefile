@@ -51,6 +51,7 @@ elastic: $(READY) ## a gang whose width changes beside Kueue and JobSet, and wha
 	$(BIN)/pytest tests/cluster/elastic/kueue.py $(PYTEST)
 	@$(BIN)/python -m tests.cluster.elastic.policies $(ELASTIC)
 	@$(BIN)/python -m tests.cluster.elastic.jobset $(ELASTIC)
+	@$(BIN)/python -m tests.cluster.elastic.real $(ELASTIC)
 
 check: $(READY) ## types, lint, format
 	$(BIN)/mypy
