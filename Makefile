@@ -47,7 +47,7 @@ frameworks: $(READY) ## torch, JAX, Paddle, XGBoost, LightGBM and TensorFlow: th
 	@BENCH_TORCH=$$($(BIN)/python -m tests.real.install large-frameworks) \
 	    BENCH_PADDLE=$$($(BIN)/python -m tests.real.install frameworks) $(BIN)/python -m bench gang
 
-elastic: $(READY) ## a gang whose width changes beside Kueue and JobSet, and what a Job does around it, as tables (as cluster; four minutes to build once)
+elastic: $(READY) ## a gang whose width changes, in Kueue and beside JobSet, and what a Job does around it (as cluster; Go 1.26, four minutes to build once)
 	$(BIN)/pytest tests/cluster/elastic/kueue.py $(PYTEST)
 	@$(BIN)/python -m tests.cluster.elastic.policies $(ELASTIC)
 	@$(BIN)/python -m tests.cluster.elastic.jobset $(ELASTIC)

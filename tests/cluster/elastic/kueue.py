@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.elastic.wide import NAME, await_width, made, me, restarts, wide
+from tests.cluster.elastic.wide import NAME, await_width, made, me, restarts, told, wide
 from tests.cluster.kubectl import Kubectl, KubectlFailed
 from tests.cluster.pods import job, spec
 from tests.cluster.training import await_state, manifest
@@ -29,6 +29,7 @@ pytestmark = pytest.mark.usefixtures("box", "images")
 QUEUE, URGENT = "mine", "urgent"
 QUOTA = 300  # thousandths of a processor: three pods
 RESOURCES = ("cpu", "memory")
+WATCHED = 50  # passes of a third of a second
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -125,6 +126,9 @@ def test_a_job_admitted_in_part_is_preempted_and_resumes_narrower_unattended(
         namespace.apply(urgent())
         await_width(claimed, 2)
     namespace("delete", "job", URGENT)
+    passes = len(told(claimed))
+    wait_until(lambda: len(told(claimed)) > passes + WATCHED, timeout=60, every=0.5)
+    assert told(claimed)[-1][1] == 2, "Kueue widens by now what it admitted in part: the docs say that it does not"
     with timed("taken out of the queue and put back -> a pass by 3"):
         admit_anew(namespace)
         await_width(claimed, 3)

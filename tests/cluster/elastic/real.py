@@ -33,6 +33,7 @@ from tests.grounds.cluster import Ground
 from tests.grounds.docker import PADDLE, image_tar, paddle_tar
 from tests.real import install
 from tests.real.frameworks import ENVIRON, JAX
+from tests.support.manifests import ROOT
 from tests.support.recommendation import IN_THE_IMAGE, constant, errors
 from tests.support.recommendation import furnish as furnish_ratings
 from tests.support.waiting import wait_until
@@ -198,13 +199,13 @@ def spared(gang: Gang) -> str:
     return "a node loses power, with a spare"
 
 
-def alone(packages: Path) -> float:
+def alone() -> float:
     """Return the held-out error of one undisturbed process."""
     python = install.python(install.FRAMEWORKS)
     with tempfile.TemporaryDirectory() as place:
         shutil.copy(JAX.program, place)
         shutil.copy(SPOT, place)
-        env = {**os.environ, **ENVIRON, "PASSES": str(EPOCHS), "PYTHONPATH": str(packages)}
+        env = {**os.environ, **ENVIRON, "PASSES": str(EPOCHS), "PYTHONPATH": str(ROOT)}
         words = [str(python), "spot.py"]
         done = subprocess.run(words, cwd=place, env=env, check=True, capture_output=True, text=True, timeout=LIMIT)
         return errors(done.stdout)[EPOCHS - 1]
@@ -281,7 +282,7 @@ def main(words: Sequence[str]) -> int:
     asked = parser.parse_args(words)
     names = asked.names or [*SCENARIOS, "recommendation"]
     packages, lines, wrong = install.packages(install.FRAMEWORKS), [], []
-    undisturbed = alone(packages)
+    undisturbed = alone()
     with Ground.start() as ground:
         ground.load_image(image_tar())
         cluster = Cluster(kubectl=ground.kubectl, load_image=ground.load_image, grounds=(ground,))

@@ -10,12 +10,12 @@ import pytest
 
 from tests.cluster.files import put_package, user_of
 from tests.cluster.kubectl import Kubectl
-from tests.cluster.test_elastic import NAME, TRAINS, await_width, elastic
+from tests.cluster.test_elastic import NAME, TRAINS, await_width, elastic, told
 from tests.cluster.volumes import Volume
 from tests.support.desks import User
 from tests.support.whole_lines import whole_lines
 
-__all__ = ["NAME", "await_width", "made", "me", "restarts", "wide"]
+__all__ = ["NAME", "await_width", "made", "me", "restarts", "told", "wide"]
 
 
 @pytest.fixture
