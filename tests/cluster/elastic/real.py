@@ -109,7 +109,9 @@ def jax_gang(
     """Begin a training with so many pods."""
     with ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="elastic-")))
-        training = stack.enter_context(training_in(cluster, place / "volumes" / "own"))
+        training = stack.enter_context(training_in(cluster, _volume(place)))
+        for shard in training.volume.job.glob("[0-9]*"):  # a stand-in's, and fewer than the most
+            shutil.rmtree(shard)
         furnish(training.volume.job / "example", JAX)
         shutil.copy(SPOT, training.volume.job / "example")
         kubectl, name = training.kubectl, f"packages-{training.kubectl.namespace}"
@@ -132,6 +134,13 @@ def jax_gang(
         text = text.replace("        - name: LAUNCHER_GRACE\n", f"{lines}        - name: LAUNCHER_GRACE\n", 1)
         kubectl.apply(text)
         yield Gang(kubectl=kubectl, training=training, ground=ground)
+
+
+def _volume(place: Path) -> Path:
+    """Make a directory for a volume, with others above it that any pod may pass."""
+    volume = place / "volumes" / "own"
+    volume.mkdir(parents=True)
+    return volume
 
 
 def came_to(gang: Gang, what: str) -> Row:
