@@ -15,14 +15,9 @@ from itertools import islice
 from pathlib import Path
 
 from launcher.bridge import passes
-from launcher.bridge.servers import SHARDS
+from launcher.bridge.parts import shards as shards_for
 
 LEVEL = 1  # gzip's quickest; the pservers' own files have 6
-
-
-def shards_for(pservers: int) -> int:
-    """Return the shards that the bridge gives a sparse table: as many on each pserver, at least `SHARDS` in all."""
-    return pservers * -(-SHARDS // pservers)
 
 
 def owner(shard: int, shards: int, pservers: int) -> int:

@@ -9,6 +9,7 @@ import gzip
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -18,8 +19,9 @@ from itertools import chain
 from pathlib import Path
 
 from bench.pserver_child import FIRST
-from bench.pserver_deal import deal, part, shards_for, tell
+from bench.pserver_deal import deal, part, tell
 from bench.pserver_gang import ROOT, Ended, train
+from launcher.bridge.parts import shards as shards_for
 from launcher.bridge.passes import DONE
 from launcher.contract import pass_directory
 from tests.real import install
@@ -214,6 +216,7 @@ def timed(directory: Path) -> Iterator[Row]:
 
 def main() -> None:
     """Measure, and print."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that every gang is ended
     directory = Path(sys.argv[1]).absolute()
     directory.mkdir(parents=True, exist_ok=True)
     ground = Ground(directory=directory, python=install.python())
