@@ -6,6 +6,7 @@ A sparse line is: id, five counts, the first weight, its four numbers of Adam, t
 from __future__ import annotations
 
 import gzip
+import math
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,12 +15,51 @@ from typing import Any
 from zipfile import BadZipFile
 
 from launcher.bridge import native
-from launcher.bridge.failure import BAD_DATA, TrainingFailure
+from launcher.bridge.failure import BAD_DATA, SETTINGS, TrainingFailure
 
+SHARDS = 12  # at least; of 1,000, the default, each pass takes five times as long
 LOCAL_PARAMETERS = "parameters.npz"  # written by a training without pservers
 _FIRST = 6
 OTHERS = 11
 _BLOCK = 1 << 20
+
+
+def shards(pservers: int) -> int:
+    """Return the files of a sparse table: as many on each pserver, since one without any dies of SIGFPE in a load."""
+    return pservers * -(-SHARDS // pservers)
+
+
+def check_readers(directory: Path, facts: Mapping[str, Any], pservers: int) -> None:
+    """Refuse a pass that so many pservers would read only in part, without a message."""
+    made = facts.get("pservers") or 0
+    if pservers not in (able := readers(facts)):
+        said = f"{directory} was made with pservers {made}, this gang has {pservers}"
+        expected = f"{' or '.join(map(str, able))} of them" if made else "none"
+        raise TrainingFailure(SETTINGS, f"{said}: expected {expected}, or a run without this pass")
+
+
+def readers(facts: Mapping[str, Any]) -> tuple[int, ...]:
+    """Return how many pservers can read a pass: each takes its files from the sorted list of their names.
+
+    So they have to be as many files. Of the layers a pserver counts the lines of all parts; but one that has a single
+    number of them saves it with others beside it, which kill one that has more.
+    """
+    made, numbers = facts.get("pservers") or 0, _numbers(facts)
+    alike = [count for count in range(1, facts.get("shards", 0) + 1) if shards(count) == facts["shards"]]
+    return tuple(
+        count for count in alike if count == made or 1 not in (*_shares(numbers, made), *_shares(numbers, count))
+    )
+
+
+def _numbers(facts: Mapping[str, Any]) -> int:
+    tables = facts.get("tables", {}).values()
+    return sum(math.prod(shape) for told in tables for _, shape in told.get("dense", ()))
+
+
+def _shares(numbers: int, pservers: int) -> tuple[int, ...]:
+    """Return how many of the layers' numbers each pserver has."""
+    each = numbers // pservers + 1
+    return tuple(max(0, min(each, numbers - each * rank)) for rank in range(pservers))
 
 
 def parameters(directory: Path, facts: Mapping[str, Any], sparse: bool = True) -> dict[str, Any]:

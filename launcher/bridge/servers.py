@@ -19,7 +19,6 @@ from launcher.bridge.failure import CANNOT_START, SETTINGS, STORAGE, TrainingFai
 from launcher.bridge.fleet_role import FleetRole
 from launcher.bridge.native import Untyped
 
-SHARDS = 12  # at least; of 1,000, the default, each pass takes five times as long
 _FAREWELL = 2.0
 _LOOK_AGAIN = 0.02
 # The client would merge twelve pushes into one, and Adam would lose their steps; the rest are its defaults.
@@ -48,8 +47,7 @@ class Servers:
     @property
     def shards(self) -> int:
         """The files of a sparse table: as many on each pserver, since one without any dies of SIGFPE in a load."""
-        count = len(self._role.pservers)
-        return count * -(-SHARDS // count)
+        return parts.shards(len(self._role.pservers))
 
     def embedding(self, ids: Untyped, rows: int, dim: int, attributes: Untyped) -> Untyped:
         """Return the vectors of a column of ids."""
@@ -113,8 +111,10 @@ class Servers:
         return facts
 
     def load(self, directory: Path, facts: Mapping[str, Any]) -> None:
-        """Let the pservers load a pass that the same number of pservers wrote."""
-        passes.check_same(directory, facts, self._facts())
+        """Let the pservers load a pass, also of another number of pservers, where theirs can read it."""
+        mine = self._facts()
+        parts.check_readers(directory, facts, mine["pservers"])
+        passes.check_same(directory, facts, {"shards": mine["shards"], "tables": mine["tables"]})
         parts.check_parts(directory)
         self._runtime._worker.load_model(str(passes.safe(str(directory))), 0)
         self.pull()

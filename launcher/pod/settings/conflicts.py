@@ -161,8 +161,9 @@ def _width(settings: Settings) -> Cases:
         ),
         (
             together,
-            f"{said} with LAUNCHER_RUNTIME={settings.runtime} and a pserver in each pod, whose tables would have to "
-            "be dealt anew: expected pservers apart (LAUNCHER_ROLE=pserver and trainer), or one number of members",
+            f"{said} with LAUNCHER_RUNTIME={settings.runtime} and a pserver in each pod, and a run's number of "
+            "pservers is fixed: expected pservers apart (LAUNCHER_ROLE=pserver and trainer), or one number of "
+            "members, which the next run of this job may change",
         ),
         (
             width.of(width.most) < width.least,

@@ -41,7 +41,7 @@ from tests.support.whole_lines import whole_lines
 
 Json = dict[str, Any]
 
-EPOCHS = 8
+EPOCHS = 16
 PAUSE = 0.1  # after each of the 20 steps of a pass
 SPOT = JAX.program.with_name("spot.py")
 STEP = re.compile(r"^ Step=(\S+) of=(\d+) at=(\S+)$", re.MULTILINE)

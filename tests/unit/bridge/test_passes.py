@@ -137,13 +137,44 @@ def test_files_of_a_save_are_counted_and_none_may_be_empty(tmp_path: Path) -> No
     assert caught.value.code == 74
 
 
-def test_another_number_of_pservers_than_the_pass_was_saved_by_is_refused(tmp_path: Path) -> None:
-    facts = {"pservers": 3, "shards": 12}
+def test_a_pass_of_another_network_is_refused(tmp_path: Path) -> None:
+    facts = {"shards": 12, "tables": {"000": {"sparse": "movies"}}}
     passes.check_same(tmp_path, facts, facts)
-    with pytest.raises(
-        TrainingFailure, match="was made with pservers 3, this gang has 2: expected the same number"
-    ) as caught:
-        passes.check_same(tmp_path, facts, {"pservers": 2, "shards": 12})
+    with pytest.raises(TrainingFailure, match=r"was made with tables .* and the same network") as caught:
+        passes.check_same(tmp_path, facts, {"shards": 12, "tables": {}})
+    assert caught.value.code == 78
+
+
+@pytest.mark.parametrize(
+    ("made", "numbers", "able"),
+    [
+        (1, 3137, (1, 2, 3, 4, 6, 12)),
+        (3, 3137, (1, 2, 3, 4, 6, 12)),
+        (5, 3137, (5, 15)),
+        (7, 3137, (7, 14)),
+        (24, 3137, (24,)),
+        (3, 9, (3,)),  # 4, 4 and 1
+        (2, 9, (1, 2, 4)),  # 5 and 4; 6 would have 2, 2, 2, 2, 1 and 0
+    ],
+)
+def test_who_can_read_a_pass(tmp_path: Path, made: int, numbers: int, able: tuple[int, ...]) -> None:
+    facts = {
+        "pservers": made,
+        "shards": parts.shards(made),
+        "tables": {"000": {"sparse": "movies", "rows": 9, "dim": 4}, "001": {"dense": [["w", [numbers]]]}},
+    }
+    assert parts.readers(facts) == able
+    for count in range(1, 30):
+        if count in able:
+            parts.check_readers(tmp_path, facts, count)
+        else:
+            with pytest.raises(TrainingFailure, match=f"with pservers {made}, this gang has {count}: expected"):
+                parts.check_readers(tmp_path, facts, count)
+
+
+def test_a_pass_without_pservers_is_read_by_none(tmp_path: Path) -> None:
+    with pytest.raises(TrainingFailure, match="with pservers 0, this gang has 2: expected none") as caught:
+        parts.check_readers(tmp_path, {"pservers": 0}, 2)
     assert caught.value.code == 78
 
 
