@@ -1,4 +1,4 @@
-"""One run of the soak of widths: a gang of real launchers, who comes and who goes, and what has to be so at its end."""
+"""One run of the soak of widths: a gang of real launchers, who comes and goes, and what has to be so at its end."""
 
 from __future__ import annotations
 
@@ -167,7 +167,14 @@ def run_widths(plan: WidthPlan, top: Path) -> WidthResult:
     begun = time.monotonic()
     lay_out(top / "volume" / JOB, {f"data/{each}/part-{each}": f"{each}" for each in range(plan.shards)})
     with gang(
-        plan.slots, top, api=True, process_one=True, indexed=plan.indexed, start=False, command=COMMAND, env=_env(plan)
+        plan.slots,
+        top,
+        api=True,
+        process_one=True,
+        indexed=plan.indexed,
+        start=False,
+        command=COMMAND,
+        env=_env(plan),
     ) as g:
         pods = Pods(g=g, until=begun + BOUND)
         pods.begin(plan.first)
@@ -258,7 +265,9 @@ def _ranks(g: Gang, plan: WidthPlan) -> Iterator[str]:
     for (number, rank), times in Counter((life.generation, life.rank) for life in lives).items():
         if times > 1 or rank >= widths.get(number, 0):
             yield f"rank {rank} of generation {number} ran {times} times, of {widths.get(number)}"
-    yield from (f"{life.name} is one of {life.trainers}" for life in lives if life.trainers != widths[life.generation])
+    yield from (
+        f"{life.name} is one of {life.trainers}" for life in lives if life.trainers != widths[life.generation]
+    )
 
 
 def _shards(g: Gang, plan: WidthPlan) -> Iterator[str]:

@@ -5,29 +5,27 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tests.soak.many import Soak, soak
-from tests.soak.tables import WIDTHS_BEGINNING, width_table
+from tests.soak.many import ROOT, Soak, soak
+from tests.soak.tables import WIDTHS, width_table
 from tests.soak.width_plans import width_plan
 from tests.soak.width_runs import WidthResult, run_widths
 
-RUNS, SEED = 200, 18000
 
-
-def one(seed: int, top: Path) -> WidthResult:
-    """Return what came of one gang."""
+def _one(seed: int, top: Path) -> WidthResult:
     return run_widths(width_plan(seed), top)
 
 
-def main() -> int:
-    """Run all, print the table, and return whether every run was as it has to be."""
-    return soak(
-        Soak(
-            module="tests.soak.widths", what=__doc__ or "", room="widths", runs=RUNS, seed=SEED, one=one, plan=width_plan
-        ),
-        WIDTHS_BEGINNING,
-        width_table,
-    )
-
+OF_WIDTHS = Soak(
+    module="tests.soak.widths",
+    what=__doc__ or "",
+    room=ROOT / "build" / "widths",
+    runs=200,
+    seed=18000,
+    one=_one,
+    plan=width_plan,
+    beginning=WIDTHS,
+    table=width_table,
+)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(soak(OF_WIDTHS))

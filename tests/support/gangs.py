@@ -111,7 +111,7 @@ class Gang:
         return self._launch(place, address, name)
 
     def join(self, slot: int) -> Launcher:
-        """Let a pod with a name, uid and address of its own come to a slot, beside those that are there (by the API)."""
+        """Let a pod with a name, uid and address of its own come to a slot, beside those that are there."""
         assert self.api, "only the API tells of another pod"
         host, self.next_host = self.next_host, self.next_host + 1
         address, name = f"{self.net}.{host}", f"{self.prefix}-{host}"
