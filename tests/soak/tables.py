@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from tests.soak.health_runs import Healthy
 from tests.soak.plans import ALWAYS, OF_PROGRAMS, TIMED
 from tests.soak.runs import Result
+from tests.soak.width_checks import Change
 from tests.soak.width_plans import LOSSES, PLANNED
-from tests.soak.width_runs import Change, WidthResult
+from tests.soak.width_runs import WidthResult
 
 BEGINNING = "# Random faults\n\nWritten by `python -m tests.soak --write`: gangs of five, one to four faults each.\n"
 HEALTHY = """\

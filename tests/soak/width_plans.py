@@ -56,6 +56,7 @@ class WidthPlan:
     shards: int
     first: tuple[int, ...]
     turns: tuple[Turn, ...]
+    last: int  # so many pods are there in the end, or more if these are not enough
     early: bool
     races: bool
 
@@ -162,6 +163,7 @@ def width_plan(seed: int) -> WidthPlan:
         shards=dice.randint(most, 6),
         first=first,
         turns=tuple(turns),
+        last=dice.randint(0, slots),
         early=dice.random() < EARLY,
         races=dice.random() < RACES,
     )

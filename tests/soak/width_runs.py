@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import signal
 import sys
 import time
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from tests.soak.runs import BOUND, BUDGET, KILLED, STOPPED
+from tests.soak.width_checks import Change, changes, costs_wrong, ranks_wrong, shards_wrong, undisturbed
 from tests.soak.width_plans import AGAIN, ASKS, DARK, LOSSES, Turn, WidthPlan
 from tests.support.gangs import Gang, gang
 from tests.support.histories import TRAINER
@@ -25,9 +23,8 @@ from tests.support.pods import JOB
 from tests.support.volume import lay_out
 
 COMMAND = (sys.executable, "-S", str(CHILDREN / "resized.py"))
-MORE = 30  # steps, from when it is known which is the last
+MORE = 50  # steps, from when it is known which is the last
 DARK_FOR = 5.0  # seconds after the last turn the API shows no pod any more that nobody hears
-THIRD = 3  # planned end in a row without a new pass spends a restart
 ENV = {
     "LAUNCHER_RUNTIME": "env",
     "LAUNCHER_SETTLE": "1",
@@ -36,21 +33,6 @@ ENV = {
     "LAUNCHER_MAX_RESTARTS": str(BUDGET),
     "CONF_PADDLE_GRADIENT_NUM": "",
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """From one start that trained to the next: what it cost, and between which widths.
-
-    `twice` are the steps that were made again, `still` the seconds from the last step to the first.
-    """
-
-    before: int
-    after: int
-    restarts: int
-    twice: int
-    still: float
-    asked: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +165,7 @@ def run_widths(plan: WidthPlan, top: Path) -> WidthResult:
     return WidthResult(
         seed=plan.seed,
         had=tuple(pods.had),
-        changes=tuple(_changes(g, plan)),
+        changes=tuple(changes(g.events("generation_made"), g.trace("step"), asked=plan.program == ASKS)),
         restarts=max(each["restarts"] for each in g.events("generation_made")),
         seconds=time.monotonic() - begun,
     )
@@ -207,11 +189,11 @@ def _turn(g: Gang, plan: WidthPlan, pods: Pods) -> None:
     for number, turn in enumerate(plan.turns, start=1):
         pods.wait(lambda: False, time.monotonic() + turn.after)
         if plan.races and number == len(plan.turns):
-            _say_last(g, MORE // 3)
+            _say_last(g, MORE // 5)
         pods.take(turn)
     enough = plan.least + -plan.least % plan.unit if g.events("generation_made") else plan.begins
     empty = [slot for slot in range(plan.slots) if slot not in pods.here]
-    for slot in empty[: max(0, enough - len(pods.here))]:
+    for slot in empty[: max(0, max(enough, plan.last) - len(pods.here))]:
         pods.come(slot)
     _say_last(g, MORE)
     pods.wait(pods.over, time.monotonic() + DARK_FOR)
@@ -229,14 +211,6 @@ def _say_last(g: Gang, more: int) -> None:
     (g.top / "last.new").rename(g.top / "last")
 
 
-def undisturbed(steps: int) -> str:
-    """Return what a training of so many steps comes to that nobody disturbs."""
-    state = "nothing"
-    for step in range(1, steps + 1):
-        state = hashlib.sha256(f"{state}/{step}".encode()).hexdigest()
-    return state
-
-
 def _check(g: Gang, plan: WidthPlan, pods: Pods) -> None:
     code, message = g.verdict()
     assert (code, message) == (0, DONE), f"not done: {code}, {message}"
@@ -244,71 +218,6 @@ def _check(g: Gang, plan: WidthPlan, pods: Pods) -> None:
         assert each.code in pods.may[id(each)], f"{each.name} ended with {each.code}"
     steps = int((g.top / "last").read_text())
     assert {each["state"] for each in g.trace("end")} == {undisturbed(steps)}, "another model than undisturbed"
-    wrong = [*_ranks(g, plan), *_shards(g, plan), *_costs(g, plan)]
+    made, lives = g.events("generation_made"), [life for life in g.history() if life.role == TRAINER]
+    wrong = (*ranks_wrong(made, lives, plan), *shards_wrong(g.trace("start"), plan), *costs_wrong(made, plan))
     assert not wrong, "\n".join(wrong)
-
-
-def _made(g: Gang) -> list[dict[str, Any]]:
-    return g.events("generation_made")
-
-
-def _ranks(g: Gang, plan: WidthPlan) -> Iterator[str]:
-    """Yield which start has a width that it may not have, or ranks with a gap or twice."""
-    widths = {}
-    for each in _made(g):
-        widths[each["generation"]] = width = len(each["members"])
-        if sorted(member["rank"] for member in each["members"]) != list(range(width)):
-            yield f"generation {each['generation']} has these ranks: {each['members']}"
-        if not plan.least <= width <= plan.most or width % plan.unit:
-            yield f"generation {each['generation']} is {width} wide"
-    lives = [life for life in g.history() if life.role == TRAINER]
-    for (number, rank), times in Counter((life.generation, life.rank) for life in lives).items():
-        if times > 1 or rank >= widths.get(number, 0):
-            yield f"rank {rank} of generation {number} ran {times} times, of {widths.get(number)}"
-    yield from (
-        f"{life.name} is one of {life.trainers}" for life in lives if life.trainers != widths[life.generation]
-    )
-
-
-def _shards(g: Gang, plan: WidthPlan) -> Iterator[str]:
-    """Yield which start gave a shard to two, or one to nobody though all had begun."""
-    starts = defaultdict(list)
-    for each in g.trace("start"):
-        starts[each["generation"]].append(each)
-    for number, begun in starts.items():
-        given = sorted(name for each in begun for name in each["data"])
-        whole = len(begun) == begun[0]["of"]
-        if len(set(given)) < len(given) or (whole and len(given) != plan.shards):
-            yield f"generation {number} has these shards: {[(each['rank'], each['data']) for each in begun]}"
-
-
-def _costs(g: Gang, plan: WidthPlan) -> Iterator[str]:
-    """Yield which start spent a restart and was to spend none: the one before ended as planned, and not in a row."""
-    row = 0
-    for before, after in pairwise(_made(g)):
-        spent = after["restarts"] - before["restarts"]
-        planned = plan.planned or any(words in after["cause"] for words in ("told to stop", "ready to take part"))
-        row = row + 1 if before["resume"] == after["resume"] else 1
-        if spent and planned and row < THIRD:
-            yield f"generation {after['generation']} spent {spent} restarts: {after['cause']}"
-        row = 0 if spent else row
-
-
-def _changes(g: Gang, plan: WidthPlan) -> Iterator[Change]:
-    """Yield what it cost from each start that made a step to the next."""
-    made = {each["generation"]: each for each in _made(g)}
-    steps = defaultdict(list)
-    for each in g.trace("step"):
-        steps[each["generation"]].append(each)
-    farthest = 0
-    for before, after in pairwise(sorted(steps)):
-        farthest = max(farthest, *(each["step"] for each in steps[before]))
-        first = min(each["step"] for each in steps[after])
-        yield Change(
-            before=len(made[before]["members"]),
-            after=len(made[after]["members"]),
-            restarts=made[after]["restarts"] - made[before]["restarts"],
-            twice=max(0, farthest + 1 - first),
-            still=min(each["at"] for each in steps[after]) - max(each["at"] for each in steps[before]),
-            asked=plan.program == ASKS,
-        )
