@@ -10,6 +10,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -41,6 +42,16 @@ class Soak(Generic[Came]):
 def soak(kind: Soak[Came]) -> int:
     """Run all, print the table, and return whether every run was as it has to be."""
     asked = _arguments(kind)
+    kind.room.mkdir(parents=True, exist_ok=True)
+    with (kind.room / "said").open("w") as said, redirect_stdout(said):  # what pytest shows where a test fails
+        return _soak(kind, asked)
+
+
+def _say(text: str, end: str = "\n") -> None:
+    print(text, end=end, flush=True, file=sys.__stdout__)
+
+
+def _soak(kind: Soak[Came], asked: argparse.Namespace) -> int:
     results: list[Came] = []
     failed = 0
     begun = said = time.monotonic()
@@ -50,8 +61,8 @@ def soak(kind: Soak[Came]) -> int:
             failed += 1
             _clear()
             again = f"{sys.executable} -m {kind.module} --runs 1 --seed {seed}"
-            print(f"run {seed} failed: {why}\n  its logs: {kind.room / str(seed)}\n  again: {again}", flush=True)
-        if sys.stdout.isatty() or time.monotonic() > said + SAID:
+            _say(f"run {seed} failed: {why}\n  its logs: {kind.room / str(seed)}\n  again: {again}")
+        if _watched() or time.monotonic() > said + SAID:
             said = time.monotonic()
             _show(done, asked.runs, failed, said - begun)
     _clear()
@@ -59,7 +70,7 @@ def soak(kind: Soak[Came]) -> int:
     text = (
         f"{len(results)} of {asked.runs} runs went well, from seed {asked.seed} on; {seconds:.0f} s, load {load:.0f}."
     )
-    print(f"{text}\n\n{kind.table(results)}")
+    _say(f"{text}\n\n{kind.table(results)}")
     if asked.write and not failed:
         PAGE.write_text(with_section(PAGE.read_text(), f"{kind.beginning}\n{text}\n\n{kind.table(results)}\n"))
     return 1 if failed else 0
@@ -106,13 +117,17 @@ def _one(kind: Soak[Came], seed: int) -> tuple[int, str, list[Came]]:
 def _show(done: int, runs: int, failed: int, seconds: float) -> None:
     left = f"{seconds / done * (runs - done):.0f} s left"
     text = f"{done} of {runs} runs, {failed} failed, {left}"
-    if sys.stdout.isatty():
+    if _watched():
         full = BAR * done // runs
-        print(f"\r\x1b[K[{'#' * full}{'.' * (BAR - full)}] {text}", end="", flush=True)
+        _say(f"\r\x1b[K[{'#' * full}{'.' * (BAR - full)}] {text}", end="")
     else:
-        print(text, flush=True)
+        _say(text)
 
 
 def _clear() -> None:
-    if sys.stdout.isatty():
-        print("\r\x1b[K", end="")
+    if _watched():
+        _say("\r\x1b[K", end="")
+
+
+def _watched() -> bool:
+    return sys.__stdout__ is not None and sys.__stdout__.isatty()
