@@ -57,6 +57,7 @@ def _soak(kind: Soak[Came], asked: argparse.Namespace) -> int:
     begun = said = time.monotonic()
     for done, (seed, why, came) in enumerate(_all(kind, asked.runs, asked.seed, asked.jobs), start=1):
         results += came
+        print(seed, why or came)
         if why:
             failed += 1
             _clear()
