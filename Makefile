@@ -33,8 +33,9 @@ faults: $(READY) ## every fault of a gang, for real, planted in trainings, and d
 	@$(BIN)/python -m tests.real.planted $(PLANTED)
 	@$(BIN)/python -m tests.real.faults
 
-soak: $(READY) ## 300 gangs under random faults, each with a true verdict; and all examples in good health, without an alarm
+soak: $(READY) ## 300 gangs under random faults and 200 whose width changes, each with a true verdict; and all examples in good health, without an alarm
 	@$(BIN)/python -m tests.soak $(SOAK)
+	@$(BIN)/python -m tests.soak.widths $(WIDTHS)
 	@$(BIN)/python -m tests.soak.healthy $(HEALTHY)
 
 real: $(READY) ## of them the examples on Paddle's own parameter servers (600 MB and 1.4 GB once, in the cache)

@@ -10,6 +10,9 @@ from collections.abc import Iterator, Sequence
 from tests.soak.health_runs import Healthy
 from tests.soak.plans import ALWAYS, OF_PROGRAMS, TIMED
 from tests.soak.runs import Result
+from tests.soak.width_checks import Change
+from tests.soak.width_plans import LOSSES, PLANNED
+from tests.soak.width_runs import WidthResult
 
 BEGINNING = "# Random faults\n\nWritten by `python -m tests.soak --write`: gangs of five, one to four faults each.\n"
 HEALTHY = """\
@@ -19,6 +22,17 @@ Written by `python -m tests.soak.healthy --write`, a part of `make soak`: exampl
 every trouble, with the time-outs of the planted faults (10 s without a sign of life, 15 s without a step). How many
 nodes, how many passes and how long a step takes follow from the part's seed. An alarm is false, and so is a restart.
 `unknown` is the largest part of a run's seconds that no launcher counted.
+"""
+WIDTHS = """\
+## Widths that change
+
+Written by `python -m tests.soak.widths --write`: gangs of `1:3` to `2:4`, at times with a spare, in units of two or
+without indexes, by the scripted API server. Two to six times somebody comes, goes or is lost at a random moment; in
+the end there are enough. A pass is ten steps of 50 ms. `LAUNCHER_PEER_TIMEOUT` is 3, `LAUNCHER_SETTLE` 1,
+`LAUNCHER_SHRINK_AFTER` 2, `LAUNCHER_GRACE` 2, 6 or 10. Held of each run (`tests/soak/width_runs.py`): never two
+starts at once, one verdict, the model of an undisturbed training, ranks without a gap, a width between the bounds
+and a multiple of the unit, no shard given twice or to nobody, and no restart spent by what is planned but by each
+third in a row without a new pass.
 """
 PART_HEAD = (
     "| day | seed | seconds | of training | runs | alarms | restarts | failed | unknown | which |",
@@ -54,6 +68,57 @@ def _line(name: str, times: int, runs: Sequence[Result]) -> str:
     restarts = statistics.mean(each.restarts for each in runs)
     figures = f"{restarts:.1f} | {statistics.median(seconds):.1f} | {max(seconds):.1f}"
     return f"| {name} | {times} | {len(runs)} | {figures} |"
+
+
+def width_table(results: Sequence[WidthResult]) -> str:
+    """Return how often each turn was had, and what a start cost that followed another one."""
+    lines = [
+        "| what happened | times | in runs | starts, mean | changes of width | restarts | seconds, median | most |"
+    ]
+    lines.append(f"| --- |{' ---: |' * 7}")
+    for kind in (*PLANNED, *LOSSES, ""):
+        runs = [each for each in results if kind in each.had or not kind]
+        times = sum(each.had.count(kind) if kind else len(each.had) for each in runs)
+        lines.append(_width_line(kind or "all runs", times, runs))
+    return "\n".join((*lines, "", *_change_lines([change for each in results for change in each.changes])))
+
+
+def _width_line(name: str, times: int, runs: Sequence[WidthResult]) -> str:
+    if not runs:
+        return f"| {name} | 0 | 0 | | | | | |"
+    starts = statistics.mean(1 + len(each.changes) for each in runs)
+    widths = statistics.mean(sum(change.before != change.after for change in each.changes) for each in runs)
+    restarts = statistics.mean(each.restarts for each in runs)
+    seconds = [each.seconds for each in runs]
+    figures = f"{starts:.1f} | {widths:.1f} | {restarts:.1f} | {statistics.median(seconds):.1f} | {max(seconds):.1f}"
+    return f"| {name} | {times} | {len(runs)} | {figures} |"
+
+
+def _change_lines(changes: Sequence[Change]) -> Iterator[str]:
+    """Yield what it cost to go on: steps that were made again, and seconds between the last step and the next."""
+    yield "| a start that follows | times | of another width | steps again, median | most | seconds still | most |"
+    yield f"| --- |{' ---: |' * 6}"
+    planned = [each for each in changes if not each.restarts]
+    yield _change_line("as planned, programs call `here.leaving`", [each for each in planned if each.asked])
+    yield _change_line("as planned, others", [each for each in planned if not each.asked])
+    yield _change_line("after a restart was spent", [each for each in changes if each.restarts])
+
+
+def _change_line(name: str, changes: Sequence[Change]) -> str:
+    if not changes:
+        return f"| {name} | 0 | | | | | |"
+    twice, still = [each.twice for each in changes], [each.still for each in changes]
+    other = sum(each.before != each.after for each in changes)
+    steps = f"{statistics.median(twice):.0f} | {max(twice)}"
+    return f"| {name} | {len(changes)} | {other} | {steps} | {statistics.median(still):.1f} | {max(still):.1f} |"
+
+
+def with_section(page: str, text: str) -> str:
+    """Return a page with this section in the place of the one with the same heading, or at its end."""
+    heading = text.partition("\n")[0]
+    sections = re.split(r"^(?=##? )", page, flags=re.MULTILINE)
+    kept = [text if each.partition("\n")[0] == heading else each for each in sections if each]
+    return "\n".join(each.rstrip("\n") + "\n" for each in (kept if text in kept else [*kept, text]))
 
 
 def part(day: str, seed: int, seconds: float, runs: Sequence[Healthy], failed: int) -> str:

@@ -110,6 +110,19 @@ class Gang:
         self.api.put(self._pod(place, name, address))
         return self._launch(place, address, name)
 
+    def join(self, slot: int) -> Launcher:
+        """Let a pod with a name, uid and address of its own come to a slot, beside those that are there."""
+        assert self.api, "only the API tells of another pod"
+        host, self.next_host = self.next_host, self.next_host + 1
+        address, name = f"{self.net}.{host}", f"{self.prefix}-{host}"
+        self.api.put(self._pod(slot, name, address))
+        return self._launch(len(self.places), address, name)
+
+    def fade(self, slot: int, launcher: Launcher) -> None:
+        """Show a pod as being deleted, until it is removed."""
+        assert self.api, "only the API shows a pod"
+        self.api.put(self._pod(slot, launcher.name, launcher.address, leaving=True))
+
     def apply(self, key: str, **env: str) -> list[Launcher]:
         """Apply another Job of this name, with other pods, which `start` starts; return those of the one before."""
         before, self.places = self.places, []
@@ -228,11 +241,11 @@ class Gang:
         labels = {"pserver": {"paddle-job-pserver": JOB}, "trainer": {"paddle-job": JOB}}
         return labels.get(self._role(place), {})
 
-    def _pod(self, place: int, name: str, address: str) -> dict[str, Any]:
+    def _pod(self, place: int, name: str, address: str, *, leaving: bool = False) -> dict[str, Any]:
         owner = f"{self.owner}-pservers" if self._role(place) == "pserver" else self.owner
         index = place if place < self.pservers else place - self.pservers
         indexed: dict[str, Any] = {"index": index} if self.indexed else {}
-        return pod(name, address, owner=owner, labels=self._labels(place), **indexed)
+        return pod(name, address, owner=owner, labels=self._labels(place), leaving=leaving, **indexed)
 
     def _launch(self, place: int, address: str, name: str) -> Launcher:
         work = self.top / "pods" / address

@@ -1,4 +1,4 @@
-"""Gangs of five suffer random faults, of every kind: `make soak` does three hundred."""
+"""Gangs of five suffer random faults, of every kind, and others' width changes: `make soak` does hundreds of each."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tests.soak.plans import ALWAYS, LIE, OF_PROGRAMS, OVERLAP, TIMED, Blow, Pla
 from tests.soak.runs import run
 
 RUNS, SEED = 40, 8000
+WIDTH_RUNS, WIDTH_SEED = 6, 18000
 
 
 def test_these_seeds_have_faults_of_every_kind() -> None:
@@ -34,7 +35,16 @@ def test_what_is_wrong_in_a_run_is_found_by_what_its_programs_noted(tmp_path: Pa
 
 @pytest.mark.timeout(900)
 def test_gangs_outlive_random_faults() -> None:
-    argv = [sys.executable, "-m", "tests.soak", "--runs", str(RUNS), "--seed", str(SEED)]
+    _well("tests.soak", RUNS, SEED)
+
+
+@pytest.mark.timeout(300)
+def test_gangs_whose_width_changes_at_random_have_one_verdict_and_the_model_of_an_undisturbed_training() -> None:
+    _well("tests.soak.widths", WIDTH_RUNS, WIDTH_SEED)
+
+
+def _well(module: str, runs: int, seed: int) -> None:
+    argv = [sys.executable, "-m", module, "--runs", str(runs), "--seed", str(seed)]
     ended = subprocess.run(argv, capture_output=True, text=True, check=False)
     print(ended.stdout)
     assert ended.returncode == 0, f"{ended.stdout}\n{ended.stderr}"
