@@ -189,10 +189,11 @@ def _ask(before: Lead, view: View, rules: Rules) -> Lead:
         return _asked(before, replace(recorded, reached=max(recorded.reached, reached)), view)
     last = max((each for each in (before.word.generation, recorded) if each), key=number_of, default=None)
     leader = last.members[0].address if last else ""
-    lost = f"{view.name(leader)}, the leader, was lost" if leader else "the leader was lost"
     newest = max(number_of(last), *(status.known for status in statuses))
     stopped = newest > 0 and newest in (view.record.stopped, *(status.stopped for status in statuses))
-    found = Failure(generation=number_of(last), code=Code.GANG, reason=lost, address=leader, told=stopped)
+    who = f"{view.name(leader)}, the leader," if leader else "the leader"
+    why = f"{who} was {'told to stop' if stopped else 'lost'}"
+    found = Failure(generation=number_of(last), code=Code.GANG, reason=why, address=leader, told=stopped)
     cause = before.word.cause if before.word.number == newest else None  # else of an earlier one
     if cause is None:
         cause = on_its_node(found, view)
