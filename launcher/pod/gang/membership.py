@@ -242,6 +242,8 @@ class Membership:
         """Look while no children run; a verdict ends this life."""
         self._look_around()
         orders = self._node.look()
+        if self._member.status.left_out != self._left_out:
+            self._inbox.nudge()  # others take part now
         if self._node.verdict:
             raise Decided(self._node.verdict)
         return orders
