@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from tests.soak.width_plans import WidthPlan
+from tests.soak.width_plans import ASKS, WidthPlan
 from tests.support.histories import Life
 
 THIRD = 3  # planned end in a row without a new pass spends a restart
+LONG = 6  # a grace of so many seconds is enough to save a pass in its half, on a busy machine too
 SAYS_PLANNED = ("told to stop", "ready to take part")
 Lines = Sequence[Mapping[str, Any]]
 
@@ -97,3 +98,9 @@ def changes(made: Lines, told: Lines, *, asked: bool) -> Iterator[Change]:
             still=min(each["at"] for each in steps[after]) - max(each["at"] for each in steps[before]),
             asked=asked,
         )
+
+
+def steps_wrong(found: Sequence[Change], plan: WidthPlan) -> Iterator[str]:
+    """Yield which start made steps again though all was planned, and programs had asked and had the time to save."""
+    if plan.planned and plan.program == ASKS and plan.grace >= LONG and not plan.early:
+        yield from (f"{each.twice} steps were made again, {each}" for each in found if each.twice)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.soak.runs import BOUND, BUDGET, KILLED, STOPPED
-from tests.soak.width_checks import Change, changes, costs_wrong, ranks_wrong, shards_wrong, undisturbed
+from tests.soak.width_checks import Change, changes, costs_wrong, ranks_wrong, shards_wrong, steps_wrong, undisturbed
 from tests.soak.width_plans import AGAIN, ASKS, DARK, LOSSES, Turn, WidthPlan
 from tests.support.gangs import Gang, gang
 from tests.support.histories import TRAINER
@@ -165,7 +165,7 @@ def run_widths(plan: WidthPlan, top: Path) -> WidthResult:
     return WidthResult(
         seed=plan.seed,
         had=tuple(pods.had),
-        changes=tuple(changes(g.events("generation_made"), g.trace("step"), asked=plan.program == ASKS)),
+        changes=_changes(g, plan),
         restarts=max(each["restarts"] for each in g.events("generation_made")),
         seconds=time.monotonic() - begun,
     )
@@ -211,6 +211,10 @@ def _say_last(g: Gang, more: int) -> None:
     (g.top / "last.new").rename(g.top / "last")
 
 
+def _changes(g: Gang, plan: WidthPlan) -> tuple[Change, ...]:
+    return tuple(changes(g.events("generation_made"), g.trace("step"), asked=plan.program == ASKS))
+
+
 def _check(g: Gang, plan: WidthPlan, pods: Pods) -> None:
     code, message = g.verdict()
     assert (code, message) == (0, DONE), f"not done: {code}, {message}"
@@ -219,5 +223,6 @@ def _check(g: Gang, plan: WidthPlan, pods: Pods) -> None:
     steps = int((g.top / "last").read_text())
     assert {each["state"] for each in g.trace("end")} == {undisturbed(steps)}, "another model than undisturbed"
     made, lives = g.events("generation_made"), [life for life in g.history() if life.role == TRAINER]
-    wrong = (*ranks_wrong(made, lives, plan), *shards_wrong(g.trace("start"), plan), *costs_wrong(made, plan))
+    wrong = [*ranks_wrong(made, lives, plan), *shards_wrong(g.trace("start"), plan), *costs_wrong(made, plan)]
+    wrong += steps_wrong(_changes(g, plan), plan)
     assert not wrong, "\n".join(wrong)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.soak.tables import WIDTHS, width_table, with_section
-from tests.soak.width_checks import Change, changes, costs_wrong, ranks_wrong, shards_wrong
-from tests.soak.width_plans import COME, LEAVE, LOSS, LOSSES, PLANNED, RESIZES, Turn, width_plan
+from tests.soak.width_checks import Change, changes, costs_wrong, ranks_wrong, shards_wrong, steps_wrong
+from tests.soak.width_plans import ALONE, ASKS, COME, LEAVE, LOSS, LOSSES, PLANNED, RESIZES, Turn, width_plan
 from tests.soak.width_runs import WidthResult
 from tests.support.histories import TRAINER, Life
 
@@ -120,6 +120,25 @@ def test_a_change_costs_the_steps_that_are_made_again_and_the_seconds_between_tw
     assert list(changes(starts, told, asked=True)) == [
         Change(before=2, after=4, restarts=1, twice=2, still=4.0, asked=True)
     ]
+
+
+@pytest.mark.parametrize(
+    ("turn", "program", "grace", "early", "wrong"),
+    [
+        (LEAVE, ASKS, 6, False, True),
+        (LOSS, ASKS, 6, False, False),
+        (LEAVE, ALONE, 6, False, False),
+        (LEAVE, ASKS, 2, False, False),
+        (LEAVE, ASKS, 6, True, False),
+    ],
+)
+def test_a_step_that_is_made_again_is_found_where_all_was_planned_and_programs_asked(
+    turn: str, program: str, grace: int, early: bool, wrong: bool
+) -> None:
+    plan = replace(PLAN, turns=(Turn(kind=turn),), program=program, grace=grace, early=early)
+    again = Change(before=3, after=2, restarts=0, twice=3, still=0.5, asked=True)
+    assert bool(list(steps_wrong([replace(again, twice=0), again], plan))) == wrong
+    assert not list(steps_wrong([replace(again, twice=0)], plan))
 
 
 def test_a_section_takes_the_place_of_the_one_before_and_leaves_the_others() -> None:

@@ -12,7 +12,7 @@ from tests.soak.plans import ALWAYS, LIE, OF_PROGRAMS, OVERLAP, TIMED, Blow, Pla
 from tests.soak.runs import run
 
 RUNS, SEED = 40, 8000
-WIDTH_RUNS, WIDTH_SEED = 6, 18000
+WIDTH_RUNS, WIDTH_SEED = 5, 18000
 
 
 def test_these_seeds_have_faults_of_every_kind() -> None:
