@@ -67,9 +67,8 @@ class WidthPlan:
 
     @property
     def begins(self) -> int:
-        """With how many a run can begin for certain: more than half of the most take part."""
-        half = self.most // 2 + 1
-        return max(self.least, half + -half % self.unit)
+        """With how many a run can begin for certain: more than half of all are there, and enough take part."""
+        return max(self.slots // 2 + 1, self.least + -self.least % self.unit)
 
     @property
     def planned(self) -> bool:

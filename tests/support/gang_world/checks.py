@@ -159,9 +159,9 @@ class Checks:
                 not over or not self._runs_without(launcher), f"a newcomer ends a gang that runs: {word.verdict}"
             )
         if word.generation and word.stage is Stage.READYING and before is Stage.GATHERING:
-            self._made(word.generation)
+            self._made(launcher, word.generation)
 
-    def _made(self, generation: Generation) -> None:
+    def _made(self, launcher: Launcher, generation: Generation) -> None:
         world = self.world
         self._cost(generation)
         if world.elastic:
@@ -170,7 +170,8 @@ class Checks:
             self.hold(world.least <= trainers <= most, f"{trainers} of {world.least} to {most}")
             self.hold(trainers % world.unit == 0, f"{trainers} in units of {world.unit}")
             first = min(world.volume.of(self.key).generations, default=generation.number) == generation.number
-            self.hold(not first or 2 * trainers > most, f"a run begins with {trainers} of {most}")
+            there = sum(pod.role is not Role.PSERVER for pod in launcher.listed)
+            self.hold(not first or 2 * there > world.width.most_pods, f"a run begins with {there}: {generation}")
         resume = generation.resume
         self.hold(resume is None or resume in world.volume.passes, f"pass {resume} is not complete")
         if world.recorded:

@@ -86,8 +86,7 @@ class Member:
         own = self.status.who.address
         wanted = set(self.order.addresses if self.leads else self.order.addresses[:1])
         wanted.update(self.rival)
-        wanted.update(self.newest.addresses if self.leads else ())
-        wanted.update(self._before_me)
+        wanted.update((*self.newest.addresses, *self.listed) if self.leads else self._before_me)
         if self.last:
             wanted.update(who.address for who in (self.last.members if self.led else self.last.members[:1]))
         return frozenset(wanted - {own})
@@ -208,8 +207,12 @@ class Member:
             self.status = replace(self.status, failure=failure)
 
     def stop(self, *, first: bool = True) -> None:
-        """Say that this launcher was told to stop, and in which generation, if nothing had ended that before."""
-        stopped = (self.status.ready if first else 0) or self.status.stopped
+        """Say that this launcher was told to stop, and in which generation, if nothing had ended that before.
+
+        That may be one which it has made, or is about to, and that nobody has begun.
+        """
+        made = self.lead.tried if self.leads and self.lead.tried > self.status.known else 0
+        stopped = ((self.status.ready or made) if first else 0) or self.status.stopped
         self.status = replace(self.status, stopping=True, stopped=stopped)
 
     def report(
@@ -258,7 +261,7 @@ class Member:
         self.fence = self._fence(view)
         word = None
         until = self.fence.until if self.fence.until > now else None
-        left_out = width.pods_left_out(tuple(self.listed), self.listed, view, self.rules)
+        left_out = width.pods_left_out(self.listed, view, self.rules)
         self._say(quiet=until is None, left_out=left_out.addresses)
         until = soonest(until, left_out.due)
         if view.leads:
@@ -320,6 +323,7 @@ class Member:
             record=record,
             newest=self.newest.addresses,
             newest_digest=self.newest.digest,
+            listed=tuple(self.listed),
             begun=self.begun,
             wanted=self.wanted,
         )

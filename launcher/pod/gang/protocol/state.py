@@ -140,6 +140,7 @@ class View:
     record: Recorded = field(default_factory=Recorded)
     newest: tuple[str, ...] = ()  # the order that there would be now; a generation keeps its own
     newest_digest: str = ""
+    listed: tuple[str, ...] = ()  # the trainers' pods that there are, spares among them, where these vary
     begun: int = 0  # the last generation of which this launcher may have run a program
     wanted: int = 0  # looks that the desk has asked for here
 

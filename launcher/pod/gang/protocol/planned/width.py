@@ -32,7 +32,7 @@ class LeftOut:
     due: float | None = None
 
 
-def pods_left_out(listed: Sequence[str], since: Mapping[str, float], view: View, rules: Rules) -> LeftOut:
+def pods_left_out(since: Mapping[str, float], view: View, rules: Rules) -> LeftOut:
     """Return which of the listed trainers' pods the gang goes on without; `since` is when each was listed first.
 
     The first of those that are there says it, from what it hears of all; who is not the first judges those before
@@ -42,33 +42,39 @@ def pods_left_out(listed: Sequence[str], since: Mapping[str, float], view: View,
     """
     if rules.width is None:
         return LeftOut()
-    stopping, silent, said = _unfit(listed, since, view, rules)
-    found = [address for address in listed if address not in stopping]
+    stopping, silent, said = _unfit(since, view, rules)
+    found = [address for address in view.listed if address not in stopping]
     enough = len(found) - len(silent) >= rules.width.most
     gone = {address: at if enough else at + rules.width.shrink_after for address, at in silent.items()}
     over = {address for address, at in gone.items() if view.now >= at}
     over = over if _go_on([each for each in found if each not in over], view) else set()
     due = min((at for at in gone.values() if at > view.now), default=None)
-    return LeftOut(addresses=tuple(each for each in listed if each in {*stopping, *over, *said}), due=due)
+    return LeftOut(addresses=tuple(each for each in view.listed if each in {*stopping, *over, *said}), due=due)
 
 
 def _unfit(
-    listed: Sequence[str], since: Mapping[str, float], view: View, rules: Rules
+    since: Mapping[str, float], view: View, rules: Rules
 ) -> tuple[set[str], dict[str, float], tuple[str, ...]]:
     """Return who was told to stop, since when who is silent, and whom the first of the others leaves out."""
     stopping, silent, judges = set[str](), dict[str, float](), False
-    for address in listed:
+    for address in view.listed:
         heard = view.of(address)
         if address == view.mine.who.address:
             judges = True
         elif heard.status and heard.status.stopping:
             stopping.add(address)
-        elif heard.refused or heard.stranger or lease.silent(heard, view.now, rules.limits):
+        elif _is_out(address, view, rules):
             last = max(heard.sent, since[address])
             silent[address] = last if heard.refused else lease.lost_at(last, rules.limits)
         elif not judges:
             return stopping, silent, heard.status.left_out if heard.status else ()
     return stopping, silent, ()
+
+
+def _is_out(address: str, view: View, rules: Rules) -> bool:
+    """Return whether a pod is not heard."""
+    heard = view.of(address)
+    return bool(heard.refused or heard.stranger or lease.silent(heard, view.now, rules.limits))
 
 
 def _go_on(there: Sequence[str], view: View) -> bool:
@@ -91,11 +97,17 @@ def wait_for_more(trainers: int, width: Width, mine: Status) -> float:
 
 
 def too_few(view: View, rules: Rules) -> str:
-    """Return why a run cannot begin with those who are there, or nothing: two halves could both be enough."""
-    most, here = rules.width.most if rules.width else 0, _trainers(view)
-    if 2 * here > most:
+    """Return why a run cannot begin with those who are there, or nothing: two halves could both be enough.
+
+    Spares count: two halves of all pods are to be kept apart, not of those who take part.
+    """
+    if rules.width is None:
         return ""
-    return f"{here} of at most {most} pods are here: a run begins with more than half of them"
+    most = rules.width.most_pods
+    here = sum(not _is_out(address, view, rules) for address in view.listed)
+    return (
+        "" if 2 * here > most else f"{here} of at most {most} pods are here: a run begins with more than half of them"
+    )
 
 
 def has_no_part(view: View) -> bool:
@@ -178,11 +190,6 @@ def _pods(pods: int) -> str:
 
 def _is_at(word: LeaderMessage | None, latest: Generation) -> bool:
     return word is not None and word.number == latest.number and word.stage not in (Stage.GATHERING, Stage.OVER)
-
-
-def _trainers(view: View) -> int:
-    statuses = (view.of(address).status for address in view.order)
-    return sum(status is not None and status.who.role is not Role.PSERVER for status in statuses)
 
 
 def _wider(generation: Generation, view: View, rules: Rules) -> bool:

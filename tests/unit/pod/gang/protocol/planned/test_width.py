@@ -21,7 +21,7 @@ from launcher.pod.gang.protocol.planned.width import (
     wait_for_more,
 )
 from launcher.pod.gang.protocol.state import Heard, Recorded, Rules, View
-from launcher.pod.settings.nouns import Resize, Role, Width
+from launcher.pod.settings.nouns import Resize, Width
 from tests.support.gang_world.views import (
     BORN_AGAIN,
     NOW,
@@ -58,13 +58,17 @@ def test_more_are_waited_for_at_the_start_and_after_a_loss(
     assert wait_for_more(trainers, WIDTH, status(1, known=known, stopped=stopped)) == seconds
 
 
-def test_a_run_begins_with_more_than_half() -> None:
-    assert too_few(view(), ELASTIC) == ""
-    assert too_few(view(), replace(RULES, width=replace(WIDTH, most=6))) == (
+def test_a_run_begins_with_more_than_half_of_all_pods_that_there_may_be() -> None:
+    three = view(listed=ALL[:3])
+    assert too_few(three, ELASTIC) == ""
+    assert too_few(three, replace(RULES, width=replace(WIDTH, most=6))) == (
         "3 of at most 6 pods are here: a run begins with more than half of them"
     )
-    pserver = status(3, who=replace(who(3), role=Role.PSERVER))
-    assert "2 of at most 5 pods" in too_few(view(pserver), ELASTIC)
+    with_spares = replace(RULES, width=replace(WIDTH, most=4, spares=2))
+    assert "3 of at most 6 pods" in too_few(three, with_spares)
+    assert too_few(replace(three, order=ALL[:2]), ELASTIC) == "", "who takes part is no matter"
+    assert "2 of at most 5 pods" in too_few(of(three, 2, refused=True), ELASTIC)
+    assert "2 of at most 5 pods" in too_few(of(three, 2, sent=NOW - 11), ELASTIC)
     assert too_few(view(), RULES) == ""
 
 
@@ -227,7 +231,7 @@ OF_FOUR = Recorded(latest=gang(1, *(who(number) for number in (1, 2, 3, 4))), hi
 
 
 def out(seen: View, listed: tuple[str, ...] = LISTED, rules: Rules = OF_THREE) -> tuple[str, ...]:
-    return pods_left_out(listed, SINCE, seen, rules).addresses
+    return pods_left_out(SINCE, replace(seen, listed=listed), rules).addresses
 
 
 @pytest.mark.parametrize(
@@ -275,7 +279,8 @@ def test_a_spare_takes_the_place_of_one_that_is_gone_at_once() -> None:
     assert out(of(there, 2, refused=True), ALL, rules) == ALL[1:2]
     assert out(of(there, 2, sent=NOW - 16.0), ALL, rules) == ALL[1:2]
     assert out(of(there, 2, sent=NOW - 14.0), ALL, rules) == ()
-    assert pods_left_out(ALL, SINCE, of(there, 2, sent=NOW - 14.0), rules).due == NOW + 1.0
+    due = pods_left_out(SINCE, of(replace(there, listed=ALL), 2, sent=NOW - 14.0), rules).due
+    assert due == NOW + 1.0
 
 
 def test_half_with_the_last_leader_goes_on_and_half_without_it_waits() -> None:
@@ -287,4 +292,4 @@ def test_half_with_the_last_leader_goes_on_and_half_without_it_waits() -> None:
 
 
 def test_a_gang_of_one_width_leaves_nobody_out() -> None:
-    assert pods_left_out(LISTED, SINCE, of(view(), 2, **SILENT), RULES) == LeftOut()
+    assert pods_left_out(SINCE, of(view(listed=LISTED), 2, **SILENT), RULES) == LeftOut()
