@@ -194,7 +194,7 @@ def has_parameters_by_their_v1_names(directory: Path) -> None:
 
 
 def one_pserver_by_hand_refuses_what_cannot_be(python: Path, g: Gang) -> None:
-    """Hold that a pass of three pservers is refused to one, and that a cost that is no number ends with 65 there."""
+    """Hold that one pserver goes on from a pass of three, and that a cost that is no number ends with 65 there."""
     here = g.launcher(0).work
     (here / "too_fast.py").write_text((here / "trainer_config.py").read_text() + "learning_rate = 1e30\n")
     flags = ("--config=too_fast.py", "--port=7301", "--ports_num=2", "--nics=lo")
@@ -202,9 +202,7 @@ def one_pserver_by_hand_refuses_what_cannot_be(python: Path, g: Gang) -> None:
     with subprocess.Popen(words, cwd=here, env=environment(python), stderr=subprocess.PIPE, text=True) as pserver:
         try:
             begin = f"--init_model_path={g.output / 'pass-00003'}"
-            sentence = "pass-00003 was made with pservers 3, this gang has 1"
-            refused(python, here, 78, sentence, *flags, "--local=0", begin)
-            refused(python, here, 65, r"the cost is (nan|inf) in pass \d+, batch \d+", *flags, "--local=0")
+            refused(python, here, 65, r"the cost is (nan|inf) in pass \d+, batch \d+", *flags, "--local=0", begin)
         finally:
             pserver.kill()
             pserver.communicate()

@@ -9,6 +9,7 @@ import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,15 +62,17 @@ def test_once_it_is_a_table_with_the_slow_rank_first(two: Seen) -> None:
 
 
 def test_as_values_it_tells_what_each_rank_does_and_how_fast(two: Seen) -> None:
-    said = two.me("top", "job", "--once", "-o", "json")
-    found = json.loads(said.out)
+    def told() -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(two.me("top", "job", "--once", "-o", "json").out)
+        return found if all((each["step"] or 0) > 3 for each in found["ranks"]) else {}
+
+    found = wait_until(told, timeout=20)  # the leader knows a step of another pod a poll later than its launcher
     assert (found["job"], found["stage"], found["generation"]) == ("job", "training", found["restarts"] + 1)
     slow, fast = found["ranks"]
     assert (slow["rank"], fast["rank"]) == (1, 0)
     assert slow["skew"] > 1.2 > fast["skew"] == 1.0
     assert 5 < slow["pace"] < fast["pace"] < 51
     for each in (slow, fast):
-        assert each["step"] > 3
         assert each["memory"] > 1 << 20
         assert 0 <= each["cpu"] < 4
 

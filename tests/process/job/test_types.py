@@ -22,6 +22,10 @@ def reader() -> Iterator[tuple[float, ...]]:
 
 def load(path: str) -> Sequence[str]:
     return [path]
+
+def train(row: str) -> None: ...
+
+epoch, number = 0, 0
 """,
     "here": """\
 from collections.abc import Iterator
