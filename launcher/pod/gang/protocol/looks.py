@@ -17,6 +17,7 @@ from launcher.pod.settings.nouns import Role
 
 LOOKING = 5.0  # seconds: whose stacks have not come by then is left out
 FRESH = 30.0  # seconds for which a look explains the failure of a program
+OF_LATE = 2.0  # seconds for which it explains another wait in vain
 _REMEMBERED = 8  # told, in the leader's word
 _NOBODY = Blame()
 
@@ -57,7 +58,10 @@ def looked_around(before: Looks, word: LeaderMessage, view: View) -> tuple[Looks
     word = _telling(word, [_told(each, alarm) for each, alarm in told])
     if ending := next((_ending(word, each, alarm, _NOBODY) for each, alarm in told if alarm.code), None):
         return looks, word, ending
-    looks = replace(looks, alarms=(*looks.alarms, *(pair for pair in fresh if pair not in told)))
+    # Of a barrier in vain several tell, one after the other: by the next look the first may have ended.
+    same = [(each, alarm) for each, alarm in fresh if alarm.kind is Trouble.TIMED_OUT and _is_of_late(before, view)]
+    word = _telling(word, [_blaming(each, alarm, before.blame) for each, alarm in same])
+    looks = replace(looks, alarms=(*looks.alarms, *(pair for pair in fresh if pair not in (*told, *same))))
     if looks.since is None and (looks.alarms or view.wanted > looks.wanted):
         return replace(looks, since=view.now, wanted=view.wanted), replace(word, look=word.look + 1), None
     complete = all(_has_looked(each, word) for each in members)
@@ -73,6 +77,10 @@ def explained(looks: Looks, cause: Failure, now: float) -> Failure:
         return cause
     tail = "\n".join(filter(None, (blame.tail, cause.tail)))
     return replace(cause, reason=f"{cause.reason}; {blame.words}", tail=tail)
+
+
+def _is_of_late(looks: Looks, view: View) -> bool:
+    return bool(looks.blame.words) and looks.since is None and view.now < looks.at + OF_LATE
 
 
 def _compared(

@@ -175,7 +175,8 @@ with here.saving(0, by) as directory:
 def test_an_exception_that_ends_one_program_ends_the_generation(tmp_path: Path) -> None:
     with three(tmp_path, ENDS, LAUNCHER_MAX_RESTARTS="0") as g:
         assert g.verdict()[0] == 1
-        assert "ValueError: a bug" in logged(g, 2)
+        # Where another program is heard first, this one may be ended before it says so itself.
+        assert any(line.endswith("ValueError: a bug") for rank in range(3) for line in logged(g, rank))
         assert not list(g.output.glob("pass-*"))
 
 

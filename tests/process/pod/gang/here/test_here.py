@@ -252,7 +252,7 @@ import here
 here.progress(pass_=1, loss=0.5)
 here.share("k", [here.rank()])
 here.barrier("b")
-print(here.get("k"), here.get("k", rank=1))
+print(here.get("k"), here.get("k", rank=1), flush=True)
 refused(here.get, "l", timeout=0.05)
 refused(here.barrier, "b")
 """

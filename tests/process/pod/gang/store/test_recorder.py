@@ -8,6 +8,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,8 @@ def test_what_stands_is_known_from_the_first_look_on(tmp_path: Path, told: Told,
     record_in(tmp_path).seal(FAILURE)
     records = Recorder(record_in(tmp_path), nudges, told)
     until(lambda: records.facts.known)
-    assert records.facts == Recorded(known=True, highest=3, latest=generation(3, "other"), sealed=FAILURE)
+    known = replace(records.facts, looked=math.inf)
+    assert known == Recorded(known=True, highest=3, latest=generation(3, "other"), sealed=FAILURE)
     assert told == []
 
 

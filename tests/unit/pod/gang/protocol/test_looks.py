@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from launcher.pod.gang.protocol.leader import due_again, lead
 from launcher.pod.gang.protocol.leader_state import Lead
-from launcher.pod.gang.protocol.looks import FRESH, LOOKING
+from launcher.pod.gang.protocol.looks import FRESH, LOOKING, OF_LATE
 from launcher.pod.gang.protocol.messages import Alarm, Failure, Marks, Pace, StackDigest, Stage, Status, Trouble
 from launcher.pod.gang.protocol.state import View
 from launcher.pod.settings.nouns import Role
@@ -104,6 +104,16 @@ def test_a_later_alarm_of_the_same_launcher_makes_another_look() -> None:
     told = tuple(replace(each, alarms=tuple(replace(alarm, code=0) for alarm in each.alarms)) for each in LOOKED)
     more = (alarming(told[0], Trouble.NO_STEP, code=0, number=2), *told[1:])
     assert after(view(*told), view(*told), view(*more)).word.look == 2
+
+
+def test_a_second_wait_in_vain_just_after_a_look_is_explained_by_it_and_makes_no_other() -> None:
+    told = tuple(replace(each, alarms=()) for each in LOOKED)
+    first = (alarming(told[0], Trouble.TIMED_OUT, code=0), *told[1:])
+    both = (first[0], alarming(told[1], Trouble.TIMED_OUT, code=0), told[2])
+    found = after(view(*first), view(*first), view(*both, now=NOW + 1.0))
+    assert found.word.look == 1
+    assert [each.rank for each in found.word.found] == [2, 2]
+    assert after(view(*first), view(*first), view(*both, now=NOW + OF_LATE)).word.look == 2
 
 
 def test_what_is_no_number_is_told_at_once_without_a_look_and_ends_only_where_asked() -> None:
