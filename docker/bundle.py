@@ -34,6 +34,9 @@ LEFT_OUT = (
     *("aifc.py", "asynchat.py", "asyncore.py", "cgi.py", "cgitb.py", "doctest.py", "ftplib.py", "imaplib.py"),
     *("mailbox.py", "nntplib.py", "poplib.py", "smtpd.py", "smtplib.py", "telnetlib.py", "unittest", "venv"),
     *("wsgiref", "xmlrpc", "__pycache__", "config-*", "readline.*", "ossaudiodev.*", "nis.*", "audioop.*"),
+    # What later Pythons have no more, and what is for a person at a prompt.
+    *("chunk.py", "crypt.py", "imghdr.py", "mailcap.py", "msilib", "pipes.py", "sndhdr.py", "sunau.py", "uu.py"),
+    *("xdrlib.py", "antigravity.py", "pdb.py", "this.py", "tabnanny.py", "pyclbr.py", "zipapp.py"),
     *("_crypt.*", "_curses*", "_dbm.*", "_gdbm.*", "_sqlite3.*", "_test*", "_tkinter.*", "_xx*", "xx*"),
 )
 # Of packages: what is there for other tools.
