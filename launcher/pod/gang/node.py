@@ -323,6 +323,7 @@ def _newcomer(settings: Settings) -> Member:
         peer_timeout=timing.peer,
         lone=os.getpid() == 1,
         several=(Trainer(),) * processes if processes > 1 else (),
+        width=str(settings.width) if settings.width.elastic else "",
     )
     grace = lease.grace(timing.grace, limits)
     width = settings.width if settings.width.elastic else None

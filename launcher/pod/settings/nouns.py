@@ -103,6 +103,11 @@ class Width:
         """Whether it may change, or who takes part in it."""
         return self.least < self.most or self.spares > 0
 
+    def __str__(self) -> str:
+        """Return it as it is told to others."""
+        more = f", {self.spares} spare{'s' if self.spares > 1 else ''}" if self.spares else ""
+        return f"{self.least}:{self.most}{more}" + (f" in units of {self.unit}" if self.unit > 1 else "")
+
     @property
     def most_pods(self) -> int:
         """How many pods there are at the most, the spares among them."""

@@ -150,6 +150,7 @@ def _gather(before: Lead, view: View, rules: Rules) -> Lead:
     ends = fatal and is_of_the_run(fatal, before.failed or 0.0, view, rules)
     if fatal and ends and not awaits_askers(before, view, rules):
         return seal(before, fatal, view)
+    waiting = waiting or (fatal.reason if fatal and not ends else "")
     if not (waiting or view.record.known):
         waiting = unrecorded(view, "read")
     if waiting or view.now < before.not_before:

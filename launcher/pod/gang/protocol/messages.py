@@ -308,6 +308,7 @@ class Status:
     regained: int = field(default=0, metadata=ADDED)  # of its restarts
     looked: int = field(default=0, metadata=ADDED)  # the leader's last look that it has answered
     standing: tuple[StackDigest, ...] = field(default=(), metadata=ADDED)  # of its programs, at that look
+    width: str = field(default="", metadata=ADDED)  # what it was told of the gang's, where that varies
     left_out: tuple[str, ...] = field(default=(), metadata=ADDED)  # who is not waited for, where it is the first
 
     @property

@@ -70,6 +70,7 @@ def _unsurveyed(address: str, view: View) -> str:
 _ALIKE: Mapping[str, Callable[[Status], str]] = {
     "LAUNCHER_PEER_TIMEOUT": lambda status: f"{status.peer_timeout:g} s",
     "LAUNCHER_PROCESSES": lambda status: str(len(status.trainers)),
+    "LAUNCHER_MEMBERS": lambda status: status.width or "one number",
 }
 
 

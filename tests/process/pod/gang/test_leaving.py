@@ -78,12 +78,20 @@ while not there("enough"):
 
 
 def trains(
-    top: Path, count: int, members: str, *, asks: bool = True, every: int = 1000, text: str = TRAINS, **env: str
+    top: Path,
+    count: int,
+    members: str,
+    *,
+    asks: bool = True,
+    every: int = 1000,
+    text: str = TRAINS,
+    of: Mapping[int, Mapping[str, str]] | None = None,
+    **env: str,
 ) -> AbstractContextManager[Gang]:
     settings: Mapping[str, str] = {**ENV, "LAUNCHER_MEMBERS": members, **env}
     program = f"{PRELUDE}asks, every = {asks}, {every}\n{text}"
     command = (sys.executable, "-S", "-c", program)
-    return gang(count, top, api=True, process_one=True, start=False, command=command, env=settings)
+    return gang(count, top, api=True, process_one=True, start=False, command=command, env=settings, env_of=of)
 
 
 def told(g: Gang, what: str, **facts: object) -> list[dict[str, Any]]:
@@ -277,3 +285,13 @@ def test_of_three_in_units_of_two_one_is_a_spare_until_a_fourth_comes(tmp_path: 
         await_step(g, 4, count=len(told(g, "step", of=4)) // 4 + 3)
         end_well(g)
         assert [(width, cost) for width, _, cost in made(g)] == [(4, 0), (2, 0), (4, 0)]
+
+
+def test_widths_that_differ_between_pods_are_refused_before_anything_starts(tmp_path: Path) -> None:
+    with trains(tmp_path, 3, "1:3", of={1: {"LAUNCHER_MEMBERS": "2:3"}}) as g:
+        g.start()
+        code, said = g.verdict()
+        assert code == 78
+        first, second = (f"node {place} ({g.address(place)}, pod-{place})" for place in (0, 1))
+        assert said == f"LAUNCHER_MEMBERS is 1:3 on {first} and 2:3 on {second}: set the same on every pod"
+        assert not told(g, "start")

@@ -205,6 +205,7 @@ def _wider(generation: Generation, view: View, rules: Rules) -> bool:
         heard.status is not None
         and heard.status.staged
         and heard.status.digest == view.newest_digest
+        and heard.status.width == view.mine.width
         and not heard.status.stopping
         and not heard.refused
         and not lease.silent(heard, view.now, rules.limits)

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from launcher.pod.gang.protocol.leader import lead
+from launcher.pod.gang.protocol.leader_state import Lead
 from launcher.pod.gang.protocol.messages import Failure, Generation, LeaderMessage, Stage
 from launcher.pod.gang.protocol.planned.new_pass import PassLook
 from launcher.pod.gang.protocol.planned.width import (
@@ -173,6 +175,7 @@ NOT_YET = {
     "it was not heard": wider(Heard()),
     "its data is not there": wider(heard(replace(FOURTH, staged=False))),
     "it sees others": wider(heard(replace(FOURTH, digest="five"))),
+    "it was told another width": wider(heard(replace(FOURTH, width="2:4"))),
     "it was told to stop": wider(heard(replace(FOURTH, stopping=True))),
     "it is gone": wider(heard(FOURTH, refused=True)),
     "it has not answered of late": wider(heard(FOURTH, sent=NOW - 11)),
@@ -293,3 +296,27 @@ def test_half_with_the_last_leader_goes_on_and_half_without_it_waits() -> None:
 
 def test_a_gang_of_one_width_leaves_nobody_out() -> None:
     assert pods_left_out(SINCE, of(view(listed=LISTED), 2, **SILENT), RULES) == LeftOut()
+
+
+@pytest.mark.parametrize(
+    ("width", "told"),
+    [
+        (WIDTH, "2:5"),
+        (replace(WIDTH, spares=1), "2:5, 1 spare"),
+        (replace(WIDTH, unit=2), "2:5 in units of 2"),
+        (replace(WIDTH, spares=2, unit=2), "2:5, 2 spares in units of 2"),
+    ],
+)
+def test_a_width_is_told_whole(width: Width, told: str) -> None:
+    assert str(width) == told
+
+
+def test_who_was_told_another_width_is_waited_for_where_a_gang_has_begun() -> None:
+    other = view(*(status(number, width="2:5" if number < 3 else "2:4") for number in (1, 2, 3)))
+    begun = replace(other, record=Recorded(latest=gang(1, who(1), who(2)), highest=1, looked=NOW + 1), listed=ALL[:3])
+    after = lead(Lead(since=NOW), begun, ELASTIC)
+    assert after.sealing is None
+    assert after.word.waiting.startswith("LAUNCHER_MEMBERS is 2:5 on 10.0.0.1 and 2:4 on 10.0.0.3")
+    first = lead(Lead(since=NOW), replace(begun, record=Recorded(looked=NOW + 1)), ELASTIC)
+    assert first.sealing
+    assert first.sealing.code == 78
