@@ -22,7 +22,8 @@ _LOSSES = 3  # of each index; the next one gives it up
 # What a pod may end with by itself, while the others train: a launcher's own code, no start, a signal from outside.
 _ALONE = (
     *(Code.API, Code.BUG, Code.CANNOT_START, Code.SHARD, Code.JOIN, Code.GANG, Code.SETTINGS),
-    *(128 + number for number in (0, 1, 2, 9, 15)),
+    *(126, 127, 255),  # of a container runtime: no program, or an end that it did not see, as on a node that was away
+    *(128 + number for number in (0, 1, 2, 3, 4, 6, 7, 8, 9, 11, 13, 15)),
 )
 
 
