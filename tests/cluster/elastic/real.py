@@ -43,7 +43,7 @@ Json = dict[str, Any]
 
 EPOCHS = 16
 PAUSE = 0.1  # after each of the 20 steps of a pass
-SPOT = JAX.program.with_name("spot.py")
+SPOT = Path(__file__).with_name("spot.txt")  # the example, which saves as soon as all is to end
 STEP = re.compile(r"^ Step=(\S+) of=(\d+) at=(\S+)$", re.MULTILINE)
 LIMIT = 300.0
 NOTICE = 30  # seconds, of a spot node
@@ -113,7 +113,7 @@ def jax_gang(
         for shard in training.volume.job.glob("[0-9]*"):  # a stand-in's, and fewer than the most
             shutil.rmtree(shard)
         furnish(training.volume.job / "example", JAX)
-        shutil.copy(SPOT, training.volume.job / "example")
+        shutil.copy(SPOT, training.volume.job / "example" / "spot.py")
         kubectl, name = training.kubectl, f"packages-{training.kubectl.namespace}"
         kubectl.apply(shared(kubectl.namespace, "packages", packages, name), CLAIM % name)
         stack.callback(kubectl, "delete", "persistentvolume", name, "--wait=false")
@@ -213,7 +213,7 @@ def alone() -> float:
     python = install.python(install.FRAMEWORKS)
     with tempfile.TemporaryDirectory() as place:
         shutil.copy(JAX.program, place)
-        shutil.copy(SPOT, place)
+        shutil.copy(SPOT, Path(place, "spot.py"))
         env = {**os.environ, **ENVIRON, "PASSES": str(EPOCHS), "PYTHONPATH": str(ROOT)}
         words = [str(python), "spot.py"]
         done = subprocess.run(words, cwd=place, env=env, check=True, capture_output=True, text=True, timeout=LIMIT)

@@ -238,7 +238,9 @@ class Launcher:
 
     def _staged(self, token: object) -> None:
         if self.staging is token and self.pod.unfit:
-            self.member.fail(Failure(generation=0, code=Code.DATA, reason="its data is bad"))
+            self.member.fail(
+                Failure(generation=0, code=Code.DATA, reason="its data is bad", address=self.pod.address)
+            )
             self.look()
             self.after(GIVING_UP, partial(self.world.gone, self))
         elif self.staging is token:
@@ -302,7 +304,7 @@ class Launcher:
             victim: Program = living[choice % len(living)]
             self.children.fails(victim, code, f"at {self.world.now}: it failed")
         elif self.staging:
-            self.member.fail(Failure(generation=0, code=code, reason="its data is bad"))
+            self.member.fail(Failure(generation=0, code=code, reason="its data is bad", address=self.pod.address))
             self.look()
 
     def stop(self) -> None:

@@ -344,9 +344,9 @@ def test_killed_at_any_such_call_the_next_start_has_the_right_shards(tmp_path: P
         volume.resize(0, range(3))
         rewrite(part(volume, 5))
         done = under_strace(volume, 4, f"{call}:signal=KILL:when={number}")
-        if not done.returncode:
+        if done.stdout:  # what is killed after that is not the staging
             break
-        assert done.stdout == ""
+        assert done.returncode
         volume.resize(0, range(4 - number % 2))
         assert read_back(volume.data) == shards_of(0, range(4 - number % 2))
         assert {path.name for path in volume.work.iterdir()} == LEFT
