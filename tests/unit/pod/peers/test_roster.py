@@ -14,7 +14,7 @@ from launcher.kube.pod_json import Seen
 from launcher.pod.outcome import SettingsError
 from launcher.pod.peers.pod_state import Group, Hold, leaving_since, newest_owner
 from launcher.pod.peers.roster import NONE_FOUND, Peer, Roster, Waiting, ordered, own_pod, settle
-from launcher.pod.settings.nouns import Role
+from launcher.pod.settings.nouns import Resize, Role, Width
 
 GROUP = Group(role=Role.NODE, selector="job-name=job", expected=3, counted_by="CONF_PADDLE_GRADIENT_NUM")
 ADDRESSES = ("10.0.0.9", "10.0.0.10", "10.0.0.11")
@@ -490,3 +490,54 @@ def test_a_roster_is_never_of_another_number_than_expected(listed: list[Seen], e
         except SettingsError:
             continue
         assert isinstance(found, Waiting) or len(found.trainers) == expected
+
+
+WIDTH = Width(least=2, most=3, settle=0.0, shrink_after=0.0, resize=Resize.PASS)
+FOUR = tuple(Peer(address=f"10.0.0.{number}", index=number) for number in range(4))
+
+
+def all_four(me: int = 0, role: Role = Role.NODE) -> Roster:
+    pservers = (Peer(address="10.0.1.1"),) if role is not Role.NODE else FOUR
+    mine = pservers[0] if role is Role.PSERVER else FOUR[me]
+    return Roster(pservers=pservers, trainers=FOUR, me=mine, role=role, key="k")
+
+
+def test_the_first_of_those_that_are_not_left_out_take_part_and_the_others_are_spares() -> None:
+    found = all_four().narrowed((), WIDTH)
+    assert isinstance(found, Roster)
+    assert (found.trainers, found.pservers, found.slots) == (FOUR[:3], FOUR[:3], (0, 1, 2))
+    without = all_four().narrowed((FOUR[1].address,), WIDTH)
+    assert isinstance(without, Roster)
+    assert without.slots == (0, 2, 3)
+    for role in (Role.TRAINER, Role.PSERVER):
+        apart = all_four(role=role).narrowed((), WIDTH)
+        assert isinstance(apart, Roster)
+        assert (len(apart.trainers), [each.address for each in apart.pservers]) == (3, ["10.0.1.1"])
+
+
+@pytest.mark.parametrize(
+    ("me", "left_out", "width", "reason", "spare"),
+    [
+        (3, (), WIDTH, "this pod is a spare: 3 take part", True),
+        (1, (FOUR[1].address,), WIDTH, "this pod is a spare: the first pod does not hear it", True),
+        (2, (), replace(WIDTH, unit=2), "this pod is a spare: 2 take part", True),
+        (
+            0,
+            tuple(each.address for each in FOUR[1:]),
+            WIDTH,
+            "1 of 2 to 3 are there: waiting for more",
+            False,
+        ),
+    ],
+)
+def test_who_takes_no_part_waits_and_says_why(
+    me: int, left_out: tuple[str, ...], width: Width, reason: str, spare: bool
+) -> None:
+    found = all_four(me).narrowed(left_out, width)
+    assert isinstance(found, Waiting)
+    assert (found.reason, found.spare, found.key) == (reason, spare, "k")
+
+
+def test_without_completion_indexes_there_are_no_slots() -> None:
+    some = replace(all_four(), trainers=(*FOUR[:2], Peer(address="10.0.0.9")))
+    assert (all_four().slots, some.slots) == ((0, 1, 2, 3), ())
