@@ -81,8 +81,9 @@ class Gang:
         self.await_width(width)
 
     def leaver(self) -> Json:
-        """Return a pod that is not the first one, on a node where it can be struck."""
-        return pods(self.kubectl)[-1]
+        """Return the pod of index 1, which takes part and does not lead."""
+        label = "batch.kubernetes.io/job-completion-index=1"
+        return pods(self.kubectl, f"job-name={JOB},{label}")[-1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +118,7 @@ def jax_gang(
         kubectl, name = training.kubectl, f"packages-{training.kubectl.namespace}"
         kubectl.apply(shared(kubectl.namespace, "packages", packages, name), CLAIM % name)
         stack.callback(kubectl, "delete", "persistentvolume", name, "--wait=false")
-        text = job(JAX, "elastic").replace("train.py", "spot.py").replace("value: 2:5", f"value: {members}")
+        text = job(JAX, "elastic").replace("train.py", "spot.py").replace('value: "2:5"', f'value: "{members}"')
         text = text.replace("parallelism: 5", f"parallelism: {pods_}").replace(
             "completions: 5", f"completions: {pods_}"
         )
