@@ -225,7 +225,7 @@ def recommendation(cluster: Cluster) -> str:
     """Train on Paddle's servers, pservers apart, at 3, 5, 2 and 3 trainers; return a line of the table."""
     with (
         tempfile.TemporaryDirectory(prefix="elastic-") as place,
-        training_in(cluster, Path(place) / "v" / "o") as own,
+        training_in(cluster, _volume(Path(place))) as own,
     ):
         kubectl, volume = own.kubectl, own.volume
         furnish_ratings(volume.job, "--shards=6")
