@@ -115,7 +115,7 @@ class Membership:
                 self._met, self._waiting = True, ""
                 return found
             if isinstance(found, Roster):
-                found = self._too_narrow(found)
+                found = found.awaiting_more(len(found.trainers), self._settings.width)
             if found:
                 self._wait_for(found)
             if found and found.spare and deadline:  # it waits for as long as the others train
@@ -308,10 +308,6 @@ class Membership:
         listed = self._listed.trainers if isinstance(self._listed, Roster) else ()
         return self._listed_since + wait_for_more(len(listed), self._settings.width, self._member.status)
 
-    def _too_narrow(self, found: Roster) -> Waiting:
-        count, width = len(found.trainers), self._settings.width
-        return Waiting(reason=f"{count} of {width.least} to {width.most} are there: waiting for more", key=found.key)
-
     def _wait_for(self, found: Waiting) -> None:
         if found.key:
             self._node.store.open(found.key)
@@ -329,8 +325,8 @@ class Membership:
     def _begin(self, orders: Orders) -> Generation:
         generation = self._member.taking_part
         self._peer_watch.seeking.clear()
-        self.instructions = replace(self.instructions, run=frozenset(), cause=None, leaving=None, window=0.0)
-        self.instructions = replace(self.instructions, check=False, until=orders.until)
+        afresh = Instructions(run=frozenset(), grace=self.instructions.grace, look=self.instructions.look)
+        self.instructions = replace(afresh, until=orders.until)
         self._node.begin(generation)
         facts = {"generation": generation.number, "resume": generation.resume, "cause": generation.cause}
         self._tell("generation_begins", **facts)

@@ -85,12 +85,16 @@ class Roster:
         count = width.of(len(there))
         part = tuple(there[:count])
         if count < width.least:
-            reason = f"{len(there)} of {width.least} to {width.most} are there: waiting for more"
-            return Waiting(reason=reason, key=self.key, met=self.key)
+            return self.awaiting_more(len(there), width)
         if self.role is not Role.PSERVER and self.me not in part:
             why = "the first pod does not hear it" if self.me.address in left_out else f"{count} take part"
             return Waiting(reason=f"this pod is a spare: {why}", key=self.key, met=self.key, spare=True)
         return replace(self, pservers=part if self.role is Role.NODE else self.pservers, trainers=part)
+
+    def awaiting_more(self, there: int, width: Width) -> Waiting:
+        """Return that so many trainers wait for more."""
+        reason = f"{there} of {width.least} to {width.most} are there: waiting for more"
+        return Waiting(reason=reason, key=self.key, met=self.key)
 
     def name_of(self, role: Role, peer: Peer) -> str:
         """Return a member's name for people: its role and rank, and where it is."""

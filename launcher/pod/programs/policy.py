@@ -185,8 +185,14 @@ def _failure(child: Child, children: Sequence[Child], instructions: Instructions
             return None  # every trainer is done, whatever the verdict still waits for; or there is none
         at, code = at + (FAREWELL if Role.TRAINER in instructions.run else 0.0), Code.GANG
     outcome = Outcome(code=code, reason=child.why or reason_of(child), tail=child.tail)
-    cause = Cause(at=at, outcome=outcome, culprit=child.name, unstarted=child.unstarted, grace=instructions.grace)
-    return replace(cause, proof=child.proof)
+    return Cause(
+        at=at,
+        outcome=outcome,
+        culprit=child.name,
+        proof=child.proof,
+        unstarted=child.unstarted,
+        grace=instructions.grace,
+    )
 
 
 def _obeyed(child: Child, leaving: float | None) -> bool:

@@ -126,8 +126,8 @@ def _gather(before: Lead, view: View, rules: Rules) -> Lead:
     outside = has_no_part(view) if rules.width else replaced(view)
     before = outlived(before, view, rules) if outside else replace(before, rival=0.0)
     if before.rival and view.now < strangers_until(before.rival, rules.limits):
-        waiting = f"generation {view.record.highest} was made without this pod, which is to end"
-        waiting = goes_on_without(view) if rules.width and goes_on_without(view) else waiting
+        waiting = goes_on_without(view) if rules.width else ""
+        waiting = waiting or f"generation {view.record.highest} was made without this pod, which is to end"
         return replace(before, asked=None, word=replace(before.word, waiting=waiting))
     if before.doubt is not None:
         before = _beyond_doubt(before, view, rules)

@@ -107,7 +107,7 @@ def outlived(before: Lead, view: View, rules: Rules) -> Lead:
     latest = view.record.latest
     heard = view.of(latest.members[0].address) if latest else Heard()
     there = latest is not None and heard.is_of(latest.members[0].boot)
-    answers = there and not heard.refused and not lease.silent(heard, view.now, rules.limits)
+    answers = there and lease.answers(heard, view.now, rules.limits)
     if answers and rules.width and not goes_on_without(view):
         return replace(before, rival=0.0)  # it says that it is over
     rival = view.now if answers or not before.rival else before.rival

@@ -74,6 +74,11 @@ def silent(heard: Heard, now: float, limits: Limits) -> bool:
     return now > alive_until(heard.sent, limits)
 
 
+def answers(heard: Heard, now: float, limits: Limits) -> bool:
+    """Return whether a peer is there: its launcher listens, and has answered within a lease."""
+    return not heard.refused and not silent(heard, now, limits)
+
+
 def unasking(heard: Heard, now: float, limits: Limits) -> bool:
     """Return whether a peer has not asked for so long that it counts as lost."""
     return now > lost_at(heard.wrote, limits)

@@ -43,7 +43,7 @@ def _absent(address: str, view: View, rules: Rules) -> str:
         return f"{name}: {heard.stranger}"
     if status is None:
         return f"{name} has not answered yet"
-    if heard.refused or lease.silent(heard, view.now, rules.limits):
+    if not lease.answers(heard, view.now, rules.limits):
         return f"{name} does not answer"
     if lease.unasking(heard, view.now, rules.limits):
         return f"{name} does not poll the leader"

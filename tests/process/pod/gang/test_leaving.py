@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.support.gangs import Gang, gang
+from tests.support.launchers import Launcher
 from tests.support.whole_lines import whole_lines
 
 pytestmark = pytest.mark.timeout(120)
@@ -119,6 +120,14 @@ def unlist(g: Gang, name: str) -> None:
     g.api.remove(name)
 
 
+def leave(g: Gang, place: int) -> Launcher:
+    """Tell a pod to stop, which nothing replaces."""
+    leaver = g.places.pop(place)
+    leaver.send(signal.SIGTERM)
+    unlist(g, leaver.name)
+    return leaver
+
+
 def no_step_is_lost(g: Gang) -> None:
     """Each step was made once by each of those who trained then, and none twice."""
     steps = [(line["step"], line["rank"]) for line in told(g, "step")]
@@ -133,9 +142,7 @@ def test_all_are_told_at_the_same_step_save_a_pass_and_the_others_lose_no_step(t
     with trains(tmp_path, 3, "1:3") as g:
         g.start()
         await_step(g, 3)
-        leaver = g.places.pop(2)
-        leaver.send(signal.SIGTERM)
-        unlist(g, leaver.name)
+        leaver = leave(g, 2)
         await_step(g, 2)
         end_well(g)
         left = told(g, "left")
@@ -155,9 +162,7 @@ def test_the_leader_is_told_to_stop_and_the_others_lose_no_step(tmp_path: Path) 
     with trains(tmp_path, 3, "1:3") as g:
         g.start()
         await_step(g, 3)
-        leaver = g.places.pop(0)
-        leaver.send(signal.SIGTERM)
-        unlist(g, leaver.name)
+        leaver = leave(g, 0)
         await_step(g, 2)
         end_well(g)
         assert made(g) == [(3, None, 0), (2, 0, 0)]
@@ -210,9 +215,7 @@ while True:
     with trains(tmp_path, 2, "1:2", text=text, LAUNCHER_NOTICE="USR1") as g:
         g.start()
         await_step(g, 2)
-        leaver = g.places.pop(1)
-        leaver.send(signal.SIGTERM)
-        unlist(g, leaver.name)
+        leave(g, 1)
         await_step(g, 1)
         assert {each["rank"] for each in told(g, "noticed")} == {0, 1}
         assert made(g) == [(2, None, 0), (1, 0, 0)]
@@ -232,9 +235,7 @@ while not there("enough"):
     with trains(tmp_path, 3, "1:3", text=text) as g:
         g.start()
         await_step(g, 3)
-        leaver = g.places.pop(2)
-        leaver.send(signal.SIGTERM)
-        unlist(g, leaver.name)
+        leave(g, 2)
         await_step(g, 2)
         end_well(g)
         assert made(g) == [(3, None, 0), (2, None, 0)]
@@ -273,9 +274,7 @@ def test_of_three_in_units_of_two_one_is_a_spare_until_a_fourth_comes(tmp_path: 
     with trains(tmp_path, 4, "2:4", every=10, LAUNCHER_UNIT="2") as g:
         g.start()
         await_step(g, 4)
-        leaver = g.places.pop(1)
-        leaver.send(signal.SIGTERM)
-        unlist(g, leaver.name)
+        leaver = leave(g, 1)
         await_step(g, 2)
         last = g.places[2]
         assert [each["reason"] for each in last.events("waiting_for_peers")] == ["this pod is a spare: 2 take part"]

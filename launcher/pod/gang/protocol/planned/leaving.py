@@ -34,8 +34,7 @@ def window_of(marks: Sequence[Marks], rules: Rules) -> float:
 
 def may_go_on(cause: Failure, view: View, rules: Rules) -> bool:
     """Return whether what ends a generation lets it go on for a while: who was told to stop is there still."""
-    heard = view.of(cause.address)
-    there = not cause.address or not (heard.refused or lease.silent(heard, view.now, rules.limits))
+    there = not cause.address or lease.answers(view.of(cause.address), view.now, rules.limits)
     return cause.told and there
 
 

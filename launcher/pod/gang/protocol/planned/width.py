@@ -74,7 +74,7 @@ def _unfit(
 def _is_out(address: str, view: View, rules: Rules) -> bool:
     """Return whether a pod is not heard."""
     heard = view.of(address)
-    return bool(heard.refused or heard.stranger or lease.silent(heard, view.now, rules.limits))
+    return bool(heard.stranger) or not lease.answers(heard, view.now, rules.limits)
 
 
 def _go_on(there: Sequence[str], view: View) -> bool:
@@ -105,9 +105,9 @@ def too_few(view: View, rules: Rules) -> str:
         return ""
     most = rules.width.most_pods
     here = sum(not _is_out(address, view, rules) for address in view.listed)
-    return (
-        "" if 2 * here > most else f"{here} of at most {most} pods are here: a run begins with more than half of them"
-    )
+    if 2 * here > most:
+        return ""
+    return f"{here} of at most {most} pods are here: a run begins with more than half of them"
 
 
 def has_no_part(view: View) -> bool:
@@ -207,7 +207,6 @@ def _wider(generation: Generation, view: View, rules: Rules) -> bool:
         and heard.status.digest == view.newest_digest
         and heard.status.width == view.mine.width
         and not heard.status.stopping
-        and not heard.refused
-        and not lease.silent(heard, view.now, rules.limits)
+        and lease.answers(heard, view.now, rules.limits)
         for heard in newcomers
     )
