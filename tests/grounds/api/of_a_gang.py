@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.client import HTTPConnection, HTTPException
 from http.server import ThreadingHTTPServer
 from pathlib import Path
@@ -54,6 +54,12 @@ class GangApi:
     away: int = 0
     hidden: bool = False
     pythons: tuple[str, ...] = ()  # what `exec` may start
+
+    def begin_anew(self) -> None:
+        """Be as at first, whatever a test before did: all is there, and every pod runs."""
+        self.away, self.gone, self.hidden, self.ended, self.pythons = 0, False, False, "", ()
+        self.pods = [replace(each, phase="Running") for each in self.pods]
+
     run: list[list[str]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)

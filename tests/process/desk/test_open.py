@@ -32,8 +32,7 @@ def gang_of_two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
 
 @pytest.fixture
 def two(gang_of_two: Seen) -> Seen:
-    api = gang_of_two.api
-    api.away, api.gone, api.hidden, api.ended, api.pythons = 0, False, False, "", ()
+    gang_of_two.api.begin_anew()
     wait_until(lambda: gang_of_two.gang.launcher(0).phase == "training", timeout=40)
     return gang_of_two
 

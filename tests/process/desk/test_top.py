@@ -32,9 +32,7 @@ def gang_of_two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
 @pytest.fixture
 def two(gang_of_two: Seen) -> Seen:
     """The gang as it trains, whatever the test before did with the API."""
-    api = gang_of_two.api
-    api.away, api.gone, api.hidden, api.ended, api.pythons = 0, False, False, "", ()
-    api.pods = [replace(each, phase="Running") for each in api.pods]
+    gang_of_two.api.begin_anew()
     wait_until(lambda: all(steps(gang_of_two, rank) > 3 for rank in (0, 1)), timeout=40)
     return gang_of_two
 
