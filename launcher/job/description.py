@@ -11,7 +11,7 @@ from dataclasses import InitVar, dataclass, field
 from typing import cast
 
 from launcher.job.checking import problems
-from launcher.job.elastic.width import most_trainers
+from launcher.job.elastic.width import most_trainers, pservers_together
 from launcher.job.entry import WITHOUT_PSERVERS
 from launcher.job.problem import JobError
 from launcher.job.template import injected
@@ -104,7 +104,7 @@ class Job:
         if self.runtime in WITHOUT_PSERVERS:
             settled.update({"pservers": 0, "together": True})
         elif self.together and self.pservers:  # none at all is refused, as elsewhere
-            settled["pservers"] = settled.get("trainers", self.trainers)
+            settled["pservers"] = pservers_together(self.members, cast("int", settled.get("trainers", self.trainers)))
         for name, value in settled.items():
             object.__setattr__(self, name, value)
         found = [*problems(self, lent=bool(self.datacenter))]

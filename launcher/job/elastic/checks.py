@@ -5,7 +5,7 @@ No I/O here. Python 3.8.
 
 from __future__ import annotations
 
-from launcher.job import entry, places
+from launcher.job import places
 from launcher.job.elastic.width import MOST_PODS, job_width
 from launcher.job.problem import Mistake, Parameter
 
@@ -50,10 +50,6 @@ def elastic_problems(job: Job, *, lent: bool) -> Iterator[Mistake]:
     width, members = job_width(job), Parameter("members", job.members)
     if width is None or width.fixed:
         return
-    if job.together and job.runtime not in entry.WITHOUT_PSERVERS:
-        tables = " with a pserver in each pod, whose tables would have to be dealt anew: expected pservers apart, "
-        apart = (Parameter("together", given=False), ", or ", Parameter("runtime", given=False))
-        yield Mistake(members, f"{tables}without ", *apart, " torch or another that has none")
     record = job.env.get("LAUNCHER_RECORD") or ("" if places.job_path(job) else "none")
     if record == "none" and width.least < width.most and not lent:
         halves = " without a record on a volume, where two halves of the gang could each be enough: expected "

@@ -71,6 +71,12 @@ def most_trainers(members: object, usual: int) -> int:
     return width.most if width and 1 <= width.most <= MOST_PODS else usual
 
 
+def pservers_together(members: object, trainers: int) -> int:
+    """Return how many pods have a pserver beside their trainer: a run's number, so as many as there always are."""
+    width = width_in(members)
+    return width.least if width and 1 <= width.least <= width.most else trainers
+
+
 def trainer_pods(job: Job) -> int:
     """Return how many pods the trainers' Job has, its spares included."""
     return job.trainers + (job.spares or 0)

@@ -300,7 +300,7 @@ class Membership:
         if listed is None or not isinstance(before, Roster) or before.digest != listed.digest:
             self._listed_since = time.monotonic()
         if listed:
-            self._found = listed.narrowed(self._left_out, self._settings.width)
+            self._found = listed.narrowed(self._left_out, self._settings.width, self._settings.pservers)
         self._node.found(listed, self._found if isinstance(self._found, Roster) else None)
 
     def _settled(self) -> float:

@@ -58,6 +58,11 @@ class Roster:
         return self.key
 
     @property
+    def serves(self) -> bool:
+        """Whether a pserver runs in this pod, if the runtime has any."""
+        return self.role is not Role.TRAINER and self.me in self.pservers
+
+    @property
     def slots(self) -> tuple[int, ...]:
         """The trainers' completion indexes by rank, nothing where one has none."""
         indexes = tuple(peer.index for peer in self.trainers if peer.index is not None)
@@ -76,10 +81,10 @@ class Roster:
         roles = (Role.NODE,) if self.role is Role.NODE else (Role.TRAINER, Role.PSERVER)
         return tuple((role, peer) for role in roles for peer in self._ranked(role))
 
-    def narrowed(self, left_out: Collection[str], width: Width) -> Roster | Waiting:
+    def narrowed(self, left_out: Collection[str], width: Width, pservers: int) -> Roster | Waiting:
         """Return those who take part: of the trainers that are not left out the first ones, or why that is none.
 
-        The others are spares, and wait.
+        The others are spares, and wait. Where pservers are with the trainers, so many are in the first pods.
         """
         there = [peer for peer in self.trainers if peer.address not in left_out]
         count = width.of(len(there))
@@ -89,7 +94,7 @@ class Roster:
         if self.role is not Role.PSERVER and self.me not in part:
             why = "the first pod does not hear it" if self.me.address in left_out else f"{count} take part"
             return Waiting(reason=f"this pod is a spare: {why}", key=self.key, met=self.key, spare=True)
-        return replace(self, pservers=part if self.role is Role.NODE else self.pservers, trainers=part)
+        return replace(self, pservers=part[:pservers] if self.role is Role.NODE else self.pservers, trainers=part)
 
     def awaiting_more(self, there: int, width: Width) -> Waiting:
         """Return that so many trainers wait for more."""

@@ -59,11 +59,7 @@ class Resume:
 
 def plan(roster: Roster, *, pserver: Program | None, trainers: Sequence[Program]) -> Plan:
     """Return the programs that this pod's role asks for; a pserver starts before its trainer."""
-    wanted = {
-        Role.NODE: (pserver, *trainers),
-        Role.PSERVER: (pserver,),
-        Role.TRAINER: trainers,
-    }[roster.role]
+    wanted = (pserver if roster.serves else None, *(trainers if roster.role is not Role.PSERVER else ()))
     return Plan(node=roster.rank, programs=tuple(program for program in wanted if program))
 
 

@@ -139,7 +139,6 @@ def _width(settings: Settings) -> Cases:
     if not width.elastic:
         return ()
     said = f"LAUNCHER_MEMBERS={width.least}:{width.most}"
-    together = settings.runtime.has_pservers and not settings.separated
     by_dns = settings.peers.source is PeersFrom.DNS
     by_index = by_dns and settings.index is not None
     no_index = " and no JOB_COMPLETION_INDEX" if by_dns else ""
@@ -158,12 +157,6 @@ def _width(settings: Settings) -> Cases:
             not settings.recorded,
             f"{said} and no record (JOB_PATH or LAUNCHER_RECORD): two halves of the gang could each be enough; "
             "expected a volume that all pods share, or one number of members",
-        ),
-        (
-            together,
-            f"{said} with LAUNCHER_RUNTIME={settings.runtime} and a pserver in each pod, and a run's number of "
-            "pservers is fixed: expected pservers apart (LAUNCHER_ROLE=pserver and trainer), or one number of "
-            "members, which the next run of this job may change",
         ),
         (
             width.of(width.most) < width.least,

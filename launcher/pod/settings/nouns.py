@@ -182,7 +182,7 @@ class Settings:
     runtime: Runtime
     role: Role
     peers: Peers
-    pservers: int
+    pservers: int  # together with trainers in the first so many pods
     trainers: int  # at the most
     width: Width
     counted_by: str

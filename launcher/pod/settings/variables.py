@@ -64,7 +64,7 @@ def _settings(reader: Reader, arguments: Sequence[str], here: PurePosixPath) -> 
     peers = _peers(reader)
     # An init for one command: nothing about a job is asked for, and nothing of one is in the way.
     init = peers.source is PeersFrom.SELF and bool(command) and not reader.environ.get("LAUNCHER_RUNTIME")
-    counts = Counts.read(reader, peers, role)
+    counts = Counts.read(reader, peers, role, runtime)
     _whole_or(reader, "LAUNCHER_KEEP_PASSES", "all", high=1000)  # `launcher.here` reads it, when a pass is complete
     settings = Settings(
         runtime=runtime,
@@ -258,7 +258,7 @@ class Counts:
     by: str
 
     @classmethod
-    def read(cls, reader: Reader, peers: Peers, role: Role) -> Counts:
+    def read(cls, reader: Reader, peers: Peers, role: Role, runtime: Runtime) -> Counts:
         """Take the numbers from their variables; a list of addresses has its own, a pod by itself is one."""
         together = reader.whole("CONF_PADDLE_GRADIENT_NUM", default=0, low=1, high=MOST_TRAINERS, shown="")
         trainers = reader.whole("TRAINERS", default=0, low=1, high=MOST_TRAINERS, shown="") or together
@@ -283,4 +283,7 @@ class Counts:
                 reader.problem(name, str(given), f"{own}, the number in LAUNCHER_PEERS")
             found.append(given or own)
         by = " and ".join("LAUNCHER_MEMBERS" if most and name == trains else name for name in asked)
-        return cls(pservers=found[0], trainers=found[-1], least=min(least, most) or found[-1], by=by)
+        least = min(least, most) or found[-1]
+        # In the trainers' pods as many as there always are: a run's pservers keep their number.
+        together = role is Role.NODE and runtime.has_pservers
+        return cls(pservers=least if together else found[0], trainers=found[-1], least=least, by=by)

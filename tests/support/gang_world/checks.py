@@ -72,7 +72,7 @@ class Checks:
         self.hold(generation.resume is None or generation.resume in seen, f"pass {generation.resume} is not seen")
         if program.role is Role.TRAINER:
             serving = self.serving.get(generation.number, set())
-            self.hold(_boots(generation, without=Role.TRAINER) <= serving, "a pserver does not serve yet")
+            self.hold(self.world.servers(generation) <= serving, "a pserver does not serve yet")
 
     def serves(self, children: Children) -> None:
         self.serving.setdefault(children.generation.number, set()).add(children.launcher.boot)
@@ -111,7 +111,7 @@ class Checks:
     def _complete(self, generation: Generation) -> None:
         trained, well = (each.get(generation.number, set()) for each in (self.ended, self.well))
         all_trained = trained >= _boots(generation, without=Role.PSERVER)
-        self.complete |= all_trained and well >= _boots(generation, without=Role.TRAINER)
+        self.complete |= all_trained and well >= self.world.servers(generation)
 
     def decided(self, launcher: Launcher, verdict: Outcome) -> None:
         self.world.note(launcher, "has the verdict", verdict.code, verdict.reason)

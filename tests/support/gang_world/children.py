@@ -49,8 +49,9 @@ class Children:
     speechless: bool = False  # nothing can take the stacks here
 
     def __post_init__(self) -> None:
-        role = self.launcher.pod.role
-        roles = (Role.PSERVER, Role.TRAINER) if role is Role.NODE else (role,)
+        serves = self.launcher.boot in self.launcher.world.servers(self.generation)
+        trains = self.launcher.pod.role is not Role.PSERVER
+        roles = [role for role, wanted in ((Role.PSERVER, serves), (Role.TRAINER, trains)) if wanted]
         self.planned = tuple(Child(name=role, role=role) for role in roles)
         self.instructions = Instructions(run=frozenset(), grace=self.launcher.world.rules.grace)
 

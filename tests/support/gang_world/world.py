@@ -82,6 +82,11 @@ class World:
     def elastic(self) -> bool:
         return bool(self.least)
 
+    def servers(self, generation: Generation) -> set[str]:
+        """Return the boots of those who run a pserver: apart, or in the first pods, as many as there always are."""
+        with_one = [who.boot for who in generation.members if who.role is not Role.TRAINER]
+        return set(with_one[: self.least] if self.elastic and not self.separated else with_one)
+
     def are_enough(self, pods: Sequence[Pod]) -> bool:
         """Return whether these are a gang by their number, as the peers' watch finds it."""
         if not self.elastic:

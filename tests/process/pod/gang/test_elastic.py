@@ -107,6 +107,36 @@ def shards(g: Gang) -> dict[int, tuple[int, ...]]:
     return {at: tuple(sorted(int(part.name[5:]) for part in each.iterdir())) for at, each in data.items()}
 
 
+def test_pservers_beside_trainers_are_in_the_first_pods_through_every_width(tmp_path: Path) -> None:
+    """Three pods, four, three without the first: two pservers each time, and a lost one's place is the next pod's."""
+    held = [Fault("pass 2", "wait first"), Fault("pass 5", "wait second", times=0)]
+    env = AT_ONCE | {"LAUNCHER_MEMBERS": "2:4"}
+    with gang(4, tmp_path, api=True, process_one=True, start=False, passes=8, env=env, faults=held) as g:
+        g.start(0, 1, 2)
+        g.await_trace("fault", place="pass 2", generation=1)
+        g.start(3)
+        g.go("first")
+        g.await_trace("fault", 4, place="pass 5", generation=2)
+        lost = g.places.pop(0)
+        lost.life.kill()
+        unlist(g, lost.name)
+        g.await_trace("fault", 3, place="pass 5", generation=3)
+        g.go("second")
+        assert g.verdict() == (0, "every trainer is done")
+        assert ranks(g) == {1: [0, 1, 2], 2: [0, 1, 2, 3], 3: [0, 1, 2]}
+        assert serving(g) == {1: [0, 1], 2: [0, 1], 3: [1, 2]}
+        assert [restarts for *_, restarts in made(g)] == [0, 0, 1]
+
+
+def serving(g: Gang) -> dict[int, list[int]]:
+    """Return the places of the pservers that started in each generation, in the order of their ranks."""
+    places = {g.address(place): place for place in range(g.count)}
+    found: dict[int, list[int]] = {}
+    for start in sorted(g.trace("start", role="pserver"), key=lambda start: int(start["rank"])):
+        found.setdefault(start["generation"], []).append(places[start["address"]])
+    return found
+
+
 def test_a_pod_that_comes_first_of_all_leads_the_next_start_and_not_this_one(tmp_path: Path) -> None:
     held = [Fault("pass 2", "wait go", times=0)]
     with gang(4, tmp_path, pservers=1, api=True, process_one=True, start=False, env=AT_ONCE, faults=held) as g:

@@ -123,7 +123,6 @@ def test_who_says_a_least_for_the_queue_is_heard() -> None:
         ({"spares": 1, "members": ""}, "spares=1 without members: expected MIN:MAX, such as 2:5 of them, beside it"),
         ({"volumes": ()}, "members='2:5' without a record on a volume"),
         ({"env": {"LAUNCHER_RECORD": "none"}}, "members='2:5' without a record on a volume"),
-        ({"runtime": "", "together": True}, "members='2:5' with a pserver in each pod"),
         ({"env": {"LAUNCHER_MEMBERS": "1:5"}}, "env has LAUNCHER_MEMBERS: that is set by members"),
         ({"env": {"LAUNCHER_SPARES": "1"}}, "env has LAUNCHER_SPARES: that is set by spares"),
         ({"job_name": "a" * 62}, "is too long"),
@@ -141,7 +140,12 @@ def test_what_cannot_be_is_one_sentence(wrong: dict[str, Any], expected: str) ->
 
 
 @pytest.mark.parametrize(
-    "right", [{"members": "5:5", "volumes": ()}, {"env": {"LAUNCHER_RECORD": "/r"}, "volumes": ()}]
+    "right",
+    [
+        {"members": "5:5", "volumes": ()},
+        {"env": {"LAUNCHER_RECORD": "/r"}, "volumes": ()},
+        {"runtime": "", "together": True},
+    ],
 )
 def test_a_fixed_number_needs_no_record_and_a_record_of_ones_own_is_one(right: dict[str, Any]) -> None:
     assert PaddleJob(**{**RIGHT, **right}).trainers == 5

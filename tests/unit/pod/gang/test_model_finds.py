@@ -264,7 +264,7 @@ def histories(
         first = MOMENTS[number % len(MOMENTS)]
         detail = details[number * 5 % len(details)]
         yield (
-            World(size=3, least=1, seed=number, eager=True, asks=True)
+            World(size=3, least=2, seed=number, eager=True, asks=True)
             if elastic
             else World(size=3 - number % 2, seed=number, stubborn=True, eager=True, talks=True),
             [Fault(at=first + at, what=what, slot=slot, span=14.0, detail=detail) for what, slot, at in story],

@@ -503,16 +503,26 @@ def all_four(me: int = 0, role: Role = Role.NODE) -> Roster:
 
 
 def test_the_first_of_those_that_are_not_left_out_take_part_and_the_others_are_spares() -> None:
-    found = all_four().narrowed((), WIDTH)
+    found = all_four().narrowed((), WIDTH, 2)
     assert isinstance(found, Roster)
-    assert (found.trainers, found.pservers, found.slots) == (FOUR[:3], FOUR[:3], (0, 1, 2))
-    without = all_four().narrowed((FOUR[1].address,), WIDTH)
+    assert (found.trainers, found.pservers, found.slots) == (FOUR[:3], FOUR[:2], (0, 1, 2))
+    without = all_four().narrowed((FOUR[1].address,), WIDTH, 2)
     assert isinstance(without, Roster)
     assert without.slots == (0, 2, 3)
     for role in (Role.TRAINER, Role.PSERVER):
-        apart = all_four(role=role).narrowed((), WIDTH)
+        apart = all_four(role=role).narrowed((), WIDTH, 2)
         assert isinstance(apart, Roster)
         assert (len(apart.trainers), [each.address for each in apart.pservers]) == (3, ["10.0.1.1"])
+
+
+def test_pservers_are_in_the_first_pods_that_are_there_and_the_next_takes_the_place_of_one_that_is_not() -> None:
+    for left_out, serving in (((), (0, 1)), ((0,), (1, 2)), ((2,), (0, 1))):
+        gone = tuple(FOUR[each].address for each in left_out)
+        there = [each for each in range(4) if each not in left_out][:3]
+        rosters = {each: all_four(each).narrowed(gone, WIDTH, 2) for each in there}
+        assert tuple(at for at, found in rosters.items() if isinstance(found, Roster) and found.serves) == serving
+    assert all(all_four(each).serves for each in range(4))
+    assert [all_four(role=role).serves for role in (Role.PSERVER, Role.TRAINER)] == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -533,7 +543,7 @@ def test_the_first_of_those_that_are_not_left_out_take_part_and_the_others_are_s
 def test_who_takes_no_part_waits_and_says_why(
     me: int, left_out: tuple[str, ...], width: Width, reason: str, spare: bool
 ) -> None:
-    found = all_four(me).narrowed(left_out, width)
+    found = all_four(me).narrowed(left_out, width, 2)
     assert isinstance(found, Waiting)
     assert (found.reason, found.spare, found.key) == (reason, spare, "k")
 

@@ -503,6 +503,21 @@ def test_a_gang_may_be_narrower_by_the_names_of_an_indexed_job_too() -> None:
     assert read_settings(by_name | pserver, PROGRAM).width.elastic
 
 
+@pytest.mark.parametrize(
+    ("more", "pservers"),
+    [
+        ({"LAUNCHER_RUNTIME": "fleet"}, 2),
+        ({"LAUNCHER_RUNTIME": "fleet", "LAUNCHER_MEMBERS": "5:5", "LAUNCHER_SPARES": "1"}, 5),
+        ({"LAUNCHER_RUNTIME": "env"}, 5),  # none: every pod's address, as ever
+        ({"LAUNCHER_RUNTIME": "fleet", "LAUNCHER_MEMBERS": "", "CONF_PADDLE_GRADIENT_NUM": "3"}, 3),
+    ],
+)
+def test_as_many_pods_have_a_pserver_beside_the_trainer_as_there_always_are(
+    more: dict[str, str], pservers: int
+) -> None:
+    assert read_settings(ELASTIC | more, PROGRAM).pservers == pservers
+
+
 @pytest.mark.parametrize("given", ["5:2", "0:3", "2:", ":3", "2-5", "two", "1:100001", "\u0662:5"])
 def test_a_width_is_two_numbers_the_smaller_one_first(given: str) -> None:
     told = problems(ELASTIC | {"LAUNCHER_MEMBERS": given}, *PROGRAM)
@@ -527,7 +542,6 @@ def test_a_width_is_two_numbers_the_smaller_one_first(given: str) -> None:
             "LAUNCHER_MEMBERS=2:5 with LAUNCHER_PEERS=dns and no LAUNCHER_JOB_UID, under which the record is kept",
         ),
         ({"LAUNCHER_RECORD": "none"}, "LAUNCHER_MEMBERS=2:5 and no record (JOB_PATH or LAUNCHER_RECORD)"),
-        ({"LAUNCHER_RUNTIME": "fleet"}, "LAUNCHER_MEMBERS=2:5 with LAUNCHER_RUNTIME=fleet and a pserver in each pod"),
         (
             {"LAUNCHER_SHRINK_AFTER": "900"},
             "LAUNCHER_SHRINK_AFTER=900: expected less than LAUNCHER_REJOIN_TIMEOUT=900",
