@@ -161,10 +161,10 @@ def read(directory: Path, fold: int = 0) -> Data:
     def rated(name: str) -> list[Rating]:
         return list(_ratings(directory, name, form, users, movies))
 
-    if form.apart:
-        found = rated(ratings)
-        learned = [each for number, each in enumerate(found) if number % form.apart]
-        return Data(users, movies, learned, found[:: form.apart])
+    if form.apart:  # in each file by itself: another trainer, with other files beside it, holds out the same
+        found = [rated(path.name) for path in sorted(directory.glob(ratings))]
+        learned = [each for part in found for number, each in enumerate(part) if number % form.apart]
+        return Data(users, movies, learned, [each for part in found for each in part[:: form.apart]])
     divided = held_out and (fold or (directory / held_out).exists())
     return Data(users, movies, rated(ratings), rated(held_out) if divided else None)
 

@@ -80,7 +80,7 @@ def generation(settings: Settings, inbox: Inbox, story: Console, gang: Membershi
     from launcher.pod.programs.runtimes import devices, plan_for
 
     with story.phase("joining"):
-        roster = gang.meet()
+        roster = gang.meet(partial(stage, settings, None))
     story.met(roster)
     with story.phase("staging"):
         gang.stage(partial(stage, settings, roster))

@@ -82,6 +82,13 @@ def training_in(cluster: Cluster, directory: Path, samples: int = 3000) -> Itera
         yield Training(kubectl=kubectl, volume=volume)
 
 
+def room_below(place: Path) -> Path:
+    """Make a directory for volumes, with others above it that any pod may pass."""
+    room = place / "volumes" / "own"
+    room.mkdir(parents=True)
+    return room
+
+
 @contextmanager
 def claimed_by(
     kubectl: Kubectl, claim: str, directory: Path, *, name: str = "", samples: int = 3000

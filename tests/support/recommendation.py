@@ -23,14 +23,25 @@ V1_PASS = re.compile(r" Pass=(\d+) Batch=.*\n.* Test samples=\d+ cost=(\S+)")
 
 def furnish(job: Path, *flags: str) -> None:
     """Put the example's files and generated shards into a job's directory, open to any user."""
+    _furnish(job, EXAMPLE / "make_data.py", job, f"--ratings={RATINGS}", *flags)
+
+
+def furnish_split(job: Path, shards: int) -> None:
+    """Put the example's files there, and shards whose files have names of their own: a pod may have several."""
+    words = ("--out", job, "--shards", shards, "--config-dir", "recommendation", "--samples", RATINGS)
+    _furnish(job, "-m", "launcher.dataset", "split", *words)
+    (job / "output").chmod(0o777)
+
+
+def _furnish(job: Path, *words: object) -> None:
     files = job / "recommendation"
     files.mkdir(parents=True, exist_ok=True)
     for path in EXAMPLE.glob("*.py"):
         shutil.copy(path, files)
     for shard in job.glob("[0-9]*"):
         shutil.rmtree(shard)
-    words = (EXAMPLE / "make_data.py", job, f"--ratings={RATINGS}", *flags)
-    subprocess.run([sys.executable, *map(str, words)], check=True, capture_output=True, timeout=60)
+    python = [sys.executable, *map(str, words)]
+    subprocess.run(python, cwd=ROOT, check=True, capture_output=True, timeout=60)
 
 
 def errors(log: str) -> dict[int, float]:

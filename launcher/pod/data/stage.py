@@ -49,9 +49,10 @@ class Shard:
 
 def stage(
     settings: Settings,
-    roster: Roster,
+    roster: Roster | None,
     tell: Tell,
     *,
+    files: bool = True,
     every: float = 5.0,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
@@ -59,9 +60,10 @@ def stage(
     rename: Callable[[Path, Path], None] = os.rename,
     remove: Callable[[Path], None] = remove_tree,
 ) -> Shard:
-    """Copy the job's files and this rank's data, or raise a ShardError.
+    """Copy the job's files, unless they are there, and this rank's data, or raise a ShardError.
 
-    A volume's trouble has a minute to pass, then it is a VolumeError. What is whole by then is not copied again.
+    Without a roster there is no rank, and no data: a spare has the files alone. A volume's trouble has a minute to
+    pass, then it is a VolumeError. What is whole by then is not copied again.
     """
     if settings.job_path is None and settings.config_dir is None:
         return Shard()
@@ -72,7 +74,7 @@ def stage(
     place = StagingPlace(workdir=Path(settings.workdir), copier=copier, rename=rename, remove=remove)
     while True:
         try:
-            done = _stage(settings, roster, tell, place)
+            done = _stage(settings, roster, tell, place, files=files)
         except ShardError as error:
             if not trouble_may_pass(error):
                 raise
@@ -89,15 +91,15 @@ def stage(
     return done
 
 
-def _stage(settings: Settings, roster: Roster, tell: Tell, place: StagingPlace) -> Shard:
+def _stage(settings: Settings, roster: Roster | None, tell: Tell, place: StagingPlace, *, files: bool) -> Shard:
     with ExitStack() as stack:
         work = stack.enter_context(directory(place.workdir, REFUSAL, trusted=True, where_absent=WORKDIR))
         job = _job(settings, stack)
         config = _config(settings, job, stack)
         config_data = tuple(_data_of(config, stack))
-        if config:
+        if config and files:
             _stage_files(place, config)
-        if settings.role is Role.PSERVER:
+        if roster is None or settings.role is Role.PSERVER:
             return Shard()
         shards, listed = _shards(settings, roster, job, stack, place.copier.looking())
         if settings.job_path and not shards:

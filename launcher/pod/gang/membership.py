@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Protocol, Self, TypeVar
 
 from launcher.contract import Spent
 from launcher.pod import outcome
@@ -48,6 +49,13 @@ LEADER_LINGERS = 10.0
 GIVING_UP = 15.0
 
 
+class Stage(Protocol):
+    """What stages the job's files, where they are not there yet, and this rank's data, if it has any."""
+
+    def __call__(self, tell: Tell, *, files: bool) -> object:
+        """Stage them."""
+
+
 class Membership:
     """One launcher's part, from its first look to its last word."""
 
@@ -60,6 +68,7 @@ class Membership:
         self._met = False
         self._waiting = ""
         self._slots: tuple[int, ...] = ()  # of the trainers: shards of a width that may change follow them
+        self._has_files = False  # the job's
         self._staged_for: tuple[object, ...] | None = None  # the rank, of how many, and their slots
         self._listed: FoundPods | None = None  # by the peer watch, at the last look,
         self._listed_since = 0.0  # and since when they are the same
@@ -98,10 +107,10 @@ class Membership:
             orders = self._node.look()
         self._node.close(LINGER)
 
-    def meet(self) -> Roster:
+    def meet(self, work: Stage) -> Roster:
         """Return the complete roster: within the join time-out, after a generation within the rejoin time-out.
 
-        The first one is waited for, and told of, by the peer watch.
+        The first one is waited for, and told of, by the peer watch. A spare has the job's files staged meanwhile.
         """
         deadline = time.monotonic() + self._patience if self._met else None
         self._peer_watch.seeking.set()
@@ -124,9 +133,12 @@ class Membership:
                 raise self._peer_watch.broken
             if deadline and time.monotonic() >= deadline:
                 raise self._too_late(found.reason if found else "no pod was seen")
-            self._pause("waiting for its peers", soonest(deadline, settled or None))
+            if found and found.spare and not self._has_files:
+                self._stage_files(work)
+            else:
+                self._pause("waiting for its peers", soonest(deadline, settled or None))
 
-    def stage(self, work: Callable[[Tell], object]) -> None:
+    def stage(self, work: Stage) -> None:
         """Have this rank's data staged, unless it is; look at the passes once none is being written."""
         share = (self._member.status.rank, len(self._member.order.addresses), self._slots)
         if share != self._staged_for:
@@ -278,14 +290,24 @@ class Membership:
         self._grace_ends = self._grace_ends or time.monotonic() + self._settings.timing.grace + LINGER
         self._node.stop(first=first)
 
-    def _stage_for(self, share: tuple[object, ...], work: Callable[[Tell], object]) -> None:
+    def _stage_for(self, share: tuple[object, ...], work: Stage) -> None:
         self._staged_for = self._without_data = None
         try:
-            with self._node.seconds.staging():
-                self._errand("staging its data", lambda: work(self._node.tell_staging))
+            self._staging("staging its data", work)
             self._staged_for = share
         except VolumeError as error:
             self._without_data = outcome.of(error)
+
+    def _stage_files(self, work: Stage) -> None:
+        with suppress(VolumeError):  # it is tried again
+            self._staging("staging the job's files", work)
+
+    def _staging(self, doing: str, work: Stage) -> None:
+        """Have something staged; the job's files once in this life: what a program makes of them is its own."""
+        files = not self._has_files
+        with self._node.seconds.staging():
+            self._errand(doing, lambda: work(self._node.tell_staging, files=files))
+        self._has_files = True
 
     def _look_around(self) -> None:
         """Keep which pods are listed, and since when; and which order there would be, where its width may change."""

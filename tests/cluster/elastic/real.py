@@ -1,6 +1,6 @@
 """Real trainings whose width changes on the tests' cluster: `python -m tests.cluster.elastic.real`.
 
-JAX (k8s/elastic, no right at the API), and the recommendation example with pservers apart. What a change costs is
+JAX (k8s/elastic, no right at the API), and the recommendation example (`recommendation.py`). What a change costs is
 told by the program itself: which steps it made twice, and for how long it made none.
 """
 
@@ -23,19 +23,18 @@ from pathlib import Path
 from typing import Any
 
 from tests.cluster.cluster import Cluster
+from tests.cluster.elastic import recommendation
 from tests.cluster.elastic.page import put
 from tests.cluster.kubectl import Kubectl
-from tests.cluster.real import has_passed
 from tests.cluster.test_frameworks import CLAIM, furnish, job
-from tests.cluster.training import await_state, manifest, pods
-from tests.cluster.volumes import JOB, Training, shared, training_in
+from tests.cluster.training import await_state, pods
+from tests.cluster.volumes import JOB, Training, room_below, shared, training_in
 from tests.grounds.cluster import Ground
-from tests.grounds.docker import PADDLE, image_tar, paddle_tar
+from tests.grounds.docker import image_tar, paddle_tar
 from tests.real import install
 from tests.real.frameworks import ENVIRON, JAX
 from tests.support.manifests import ROOT
-from tests.support.recommendation import IN_THE_IMAGE, constant, errors
-from tests.support.recommendation import furnish as furnish_ratings
+from tests.support.recommendation import errors
 from tests.support.waiting import wait_until
 from tests.support.whole_lines import whole_lines
 
@@ -110,7 +109,7 @@ def jax_gang(
     """Begin a training with so many pods."""
     with ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="elastic-")))
-        training = stack.enter_context(training_in(cluster, _volume(place)))
+        training = stack.enter_context(training_in(cluster, room_below(place)))
         for shard in training.volume.job.glob("[0-9]*"):  # a stand-in's, and fewer than the most
             shutil.rmtree(shard)
         furnish(training.volume.job / "example", JAX)
@@ -135,13 +134,6 @@ def jax_gang(
         text = text.replace("        - name: LAUNCHER_GRACE\n", f"{lines}        - name: LAUNCHER_GRACE\n", 1)
         kubectl.apply(text)
         yield Gang(kubectl=kubectl, training=training, ground=ground)
-
-
-def _volume(place: Path) -> Path:
-    """Make a directory for a volume, with others above it that any pod may pass."""
-    volume = place / "volumes" / "own"
-    volume.mkdir(parents=True)
-    return volume
 
 
 def came_to(gang: Gang, what: str) -> Row:
@@ -221,57 +213,6 @@ def alone() -> float:
         return errors(done.stdout)[EPOCHS - 1]
 
 
-def recommendation(cluster: Cluster) -> str:
-    """Train on Paddle's servers, pservers apart, at 3, 5, 2 and 3 trainers; return a line of the table."""
-    with (
-        tempfile.TemporaryDirectory(prefix="elastic-") as place,
-        training_in(cluster, _volume(Path(place))) as own,
-    ):
-        kubectl, volume = own.kubectl, own.volume
-        furnish_ratings(volume.job, "--shards=6")
-        text = manifest("separated", image=PADDLE)
-        command = f'["start_paddle", "--", "python", "{IN_THE_IMAGE}/train.py", "--passes={2 * EPOCHS}"]'
-        text = text.replace('command: ["/root/start.sh"]', f"command: {command}").replace("cpu: 500m", "cpu: 50m")
-        wide = 'LAUNCHER_MEMBERS\n          value: "2:5"\n        - name: LAUNCHER_SETTLE\n          value: "5"'
-        text = text.replace('TRAINERS\n          value: "3"', wide)
-        text = text.replace(
-            "        - name: LAUNCHER_GRACE\n",
-            "        - name: LAUNCHER_WORKDIR\n          value: /root\n        - name: LAUNCHER_GRACE\n",
-        )
-        kubectl.apply(manifest("rbac", namespace=kubectl.namespace), text)
-        events = volume.output / "events.jsonl"
-        widths: list[int] = []
-
-        def await_start(width: int, passes: int) -> None:
-            wait_until(lambda: _made(events)[-1:] and _trainers(_made(events)[-1]) == width, timeout=LIMIT, every=0.2)
-            wait_until(lambda: has_passed(volume, passes), timeout=LIMIT, every=0.2)
-
-        for width, passes in ((3, 2), (5, 6), (2, 10), (3, 11)):
-            if widths:
-                change = json.dumps({"spec": {"parallelism": width, "completions": width}})
-                kubectl("patch", "job", f"{JOB}-trainer", "--type=merge", "-p", change)
-            await_start(width, passes)
-            widths.append(width)
-        await_state(kubectl, "Complete", f"{JOB}-trainer", timeout=LIMIT)
-        found = errors((volume.output / "node_0" / "train.log").read_text())
-        way = " -> ".join(map(str, widths))
-        spent, last = _made(events)[-1]["restarts"], found[2 * EPOCHS - 1]
-        return (
-            f"| recommendation, 2 pservers apart, patched | {way} | whole passes | - | {spent} | "
-            f"{last:.4f} (a constant: {constant(volume.job):.4f}) |"
-        )
-
-
-def _made(events: Path) -> list[Json]:
-    if not events.exists():
-        return []
-    return [each for each in map(json.loads, whole_lines(events)) if each["event"] == "generation_made"]
-
-
-def _trainers(made: Json) -> int:
-    return sum(each["role"] != "pserver" for each in made["members"])
-
-
 Scenario = tuple[Callable[[Gang], str], Json]
 SCENARIOS: dict[str, Scenario] = {
     "planned": (planned, {"members": "2:5", "pods_": 3}),
@@ -285,27 +226,26 @@ SCENARIOS: dict[str, Scenario] = {
 def main(words: Sequence[str]) -> int:
     """Play every scenario, tell the table, and put it into the page where `--write` asks for it."""
     parser = argparse.ArgumentParser(prog="python -m tests.cluster.elastic.real", description=__doc__)
-    parser.add_argument(
-        "names", nargs="*", help=f"of {', '.join(SCENARIOS)}, recommendation; all where none is named"
-    )
+    every = [*SCENARIOS, *recommendation.STORIES]
+    parser.add_argument("names", nargs="*", help=f"of {', '.join(every)}; all where none is named")
     parser.add_argument("--write", action="store_true", help="put the table into bench/elastic.md")
     asked = parser.parse_args(words)
-    names = asked.names or [*SCENARIOS, "recommendation"]
-    packages, lines, wrong = install.packages(install.FRAMEWORKS), [], []
-    undisturbed = alone()
+    names, lines, wrong = asked.names or every, [], []
+    packages, undisturbed = install.packages(install.FRAMEWORKS), alone() if SCENARIOS.keys() & {*names} else 0.0
     with Ground.start() as ground:
         ground.load_image(image_tar())
+        if recommendation.STORIES.keys() & {*names}:
+            ground.load_image(paddle_tar())
         cluster = Cluster(kubectl=ground.kubectl, load_image=ground.load_image, grounds=(ground,))
         for name in names:
-            if name == "recommendation":
-                ground.load_image(paddle_tar())
-                lines.append(recommendation(cluster))
-            else:
+            if name in SCENARIOS:
                 play, facts = SCENARIOS[name]
                 with jax_gang(cluster, ground, packages, **facts) as gang:
                     row = came_to(gang, play(gang))
                 lines.append(str(row))
                 wrong += [f"{row.what}: {row.rmse:.4f}"] if abs(row.rmse - undisturbed) > MARGIN else []
+            else:
+                lines.append(recommendation.line(cluster, name))
             print(time.strftime("%H:%M"), lines[-1], flush=True)
     head = "| what happens | widths | steps made twice | s without a step, each time | restarts | held-out RMSE |"
     text = "\n".join((head, "| --- | --- | ---: | --- | ---: | ---: |", *lines))

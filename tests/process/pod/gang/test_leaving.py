@@ -17,6 +17,8 @@ import pytest
 
 from tests.support.gangs import Gang, gang
 from tests.support.launchers import Launcher
+from tests.support.pods import JOB
+from tests.support.volume import lay_out
 from tests.support.whole_lines import whole_lines
 
 pytestmark = pytest.mark.timeout(120)
@@ -255,6 +257,23 @@ def test_a_spare_takes_the_place_of_a_lost_pod_at_once(tmp_path: Path) -> None:
         print(f"from a pod's death to its spare's program: {took:.2f} s")
         assert made(g)[1:] == [(2, None, 1)]
         assert [who["address"] for who in g.events("generation_made")[-1]["members"]] == [g.address(0), g.address(2)]
+
+
+def test_a_spare_has_the_jobs_files_before_it_is_needed_and_its_data_once_it_is(tmp_path: Path) -> None:
+    files = {"code/helper.txt": "as staged", **{f"data/{each}/part-{each}": f"{each}" for each in range(2)}}
+    lay_out(tmp_path / "volume" / JOB, files)
+    with trains(tmp_path, 3, "2:2", LAUNCHER_SPARES="1", LAUNCHER_MAX_RESTARTS="1", TRAIN_CONFIG_DIR="code") as g:
+        g.start()
+        await_step(g, 2)
+        spare = g.places[2].work
+        g.wait((spare / "helper.txt").exists)
+        assert not (spare / "data").exists()
+        (spare / "helper.txt").write_text("changed since")
+        g.places.pop(1).kill()
+        g.wait(lambda: len(told(g, "start", of=2)) == 4)
+        assert ((spare / "helper.txt").read_text(), len([*(spare / "data").iterdir()])) == ("changed since", 1)
+        assert not (spare / "helper.txt.before").exists()
+        end_well(g)
 
 
 def test_a_pod_that_is_shown_and_not_heard_is_left_out_and_comes_back(tmp_path: Path) -> None:

@@ -1,0 +1,178 @@
+"""The recommendation example on Paddle's own pservers while the width changes: these apart, or in the first pods."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from launcher.job import PaddleJob, Volume
+from tests.cluster import volumes
+from tests.cluster.cluster import Cluster
+from tests.cluster.kubectl import Kubectl
+from tests.cluster.real import has_passed
+from tests.cluster.training import await_state, manifest
+from tests.cluster.volumes import JOB, room_below, training_in
+from tests.grounds.docker import PADDLE
+from tests.support.recommendation import errors, furnish_split
+from tests.support.waiting import wait_until
+from tests.support.whole_lines import whole_lines
+
+Json = dict[str, Any]
+
+PASSES = 120  # of 0.7 s
+SHARDS = 6
+LIMIT = 300.0
+MOUNTED = "/volume"
+WIDTH: Json = {"members": "2:5", "env": {"LAUNCHER_SETTLE": "5", "LAUNCHER_SHRINK_AFTER": "5"}}
+SMALL: Json = {"cpu_nums": "50m", "pscpu": "50m"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """Where the two pservers are, in words, what says so of the job, and which of its Jobs has the trainers."""
+
+    where: str
+    said: Json
+    job: str
+
+
+APART = Kind(where="2 pservers apart", said={"pservers": 2}, job=f"{JOB}-trainer")
+TOGETHER = Kind(where="2 pservers in the first pods", said={"together": True}, job=JOB)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rated:
+    """A training of the example on the cluster, begun with three trainers."""
+
+    kubectl: Kubectl
+    volume: volumes.Volume
+    kind: Kind
+
+    def events(self, name: str) -> list[Json]:
+        """Return what its leaders noted, of one kind."""
+        path = self.volume.output / "events.jsonl"
+        found = [json.loads(line) for line in whole_lines(path)] if path.exists() else []
+        return [each for each in found if each["event"] == name]
+
+    @property
+    def widths(self) -> list[int]:
+        """How many trainers each start had."""
+        starts = self.events("generation_made")
+        return [sum(who["role"] != "pserver" for who in each["members"]) for each in starts]
+
+    def await_width(self, width: int, more: int = 2) -> None:
+        """Wait until so many train, and have completed some passes."""
+        wait_until(lambda: self.widths[-1:] == [width], timeout=LIMIT, every=0.1)
+        resume = self.events("generation_made")[-1]["resume"]
+        first = 0 if resume is None else resume + 1
+        wait_until(lambda: has_passed(self.volume, first + more - 1), timeout=LIMIT, every=0.1)
+
+    def scale(self, width: int) -> None:
+        change = json.dumps({"spec": {"parallelism": width, "completions": width}})
+        self.kubectl("patch", "job", self.kind.job, "--type=merge", "-p", change)
+        self.await_width(width)
+
+
+@contextmanager
+def rated(cluster: Cluster, kind: Kind) -> Iterator[Rated]:
+    """Begin a training."""
+    with (
+        tempfile.TemporaryDirectory(prefix="elastic-") as place,
+        training_in(cluster, room_below(Path(place))) as own,
+    ):
+        furnish_split(own.volume.job, SHARDS)
+        own.kubectl.apply(manifest("separated", "claim.yaml"), *_made(kind))
+        yield Rated(kubectl=own.kubectl, volume=own.volume, kind=kind)
+
+
+def _made(kind: Kind) -> list[Json]:
+    """Return what the desk makes of it, with three pods in place of the most."""
+    job = PaddleJob(
+        job_name=JOB,
+        runtime_image=PADDLE,
+        entry_point=f"python train.py --passes={PASSES}",
+        trainer_package_path="recommendation",
+        job_path=MOUNTED,
+        volumes=(Volume(mount_path=MOUNTED, claim="mfs"),),
+        **WIDTH,
+        **SMALL,
+        **kind.said,
+    )
+    made = [*job.manifests()]
+    (trainers,) = [each for each in made if (each["kind"], each["metadata"]["name"]) == ("Job", kind.job)]
+    trainers["spec"].update(parallelism=3, completions=3)
+    return made
+
+
+def patched(gang: Rated) -> str:
+    gang.await_width(3)
+    for width in (5, 2, 3):
+        gang.scale(width)
+    return "patched"
+
+
+def first_deleted(gang: Rated) -> str:
+    """Take the first pod away, which has a pserver and leads: the pod of the next slot has both then."""
+    gang.await_width(3)
+    label = "batch.kubernetes.io/job-completion-index=0"
+    gang.kubectl("delete", "pod", "--selector", f"job-name={JOB},{label}", "--wait=false")
+    gang.await_width(2)
+    gang.await_width(3)
+    return "the first pod is deleted"
+
+
+def undisturbed(gang: Rated) -> str:
+    gang.await_width(3)
+    return "undisturbed"
+
+
+def came_to(gang: Rated, what: str) -> str:
+    """Wait for the end, and return the line of the table."""
+    await_state(gang.kubectl, "Complete", gang.kind.job, timeout=LIMIT)
+    made, reported = gang.events("generation_made"), gang.events("progress")
+    again, still = [], []
+    for before, after in itertools.pairwise(made):
+        mine, theirs = (
+            [each for each in reported if each["generation"] == of["generation"]] for of in (before, after)
+        )
+        kept = -1 if after["resume"] is None else after["resume"]
+        again.append(max((each["step"] + 1 for each in mine if (each["pass"] or 0) > kept), default=0))
+        still.append((_at(theirs[0]) - _at(mine[-1])).total_seconds())
+    error = errors((gang.volume.output / "node_0" / "train.log").read_text())[PASSES - 1]
+    cells = (
+        f"recommendation, {gang.kind.where}: {what}",
+        " -> ".join(map(str, gang.widths)),
+        ", ".join(map(str, again)) or "-",
+        ", ".join(f"{each:.1f}" for each in still) or "-",
+        made[-1]["restarts"],
+        f"{error:.4f}",
+    )
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def _at(event: Json) -> datetime:
+    return datetime.fromisoformat(event["at"])
+
+
+Story = tuple[Kind, Callable[[Rated], str]]
+STORIES: dict[str, Story] = {
+    "apart": (APART, patched),
+    "apart-undisturbed": (APART, undisturbed),
+    "together": (TOGETHER, patched),
+    "together-first": (TOGETHER, first_deleted),
+    "together-undisturbed": (TOGETHER, undisturbed),
+}
+
+
+def line(cluster: Cluster, name: str) -> str:
+    """Play one of the stories."""
+    kind, play = STORIES[name]
+    with rated(cluster, kind) as gang:
+        return came_to(gang, play(gang))
