@@ -102,12 +102,20 @@ class Volume:
         peers = tuple(Peer(address=f"127.0.1.{number + 1}") for number in range(self.trainers))
         return Roster(pservers=peers, trainers=peers, me=peers[rank], role=role)
 
-    def resize(self, slot: int, slots: Collection[int], *, most: int = 5, **effects: Any) -> Shard:  # noqa: ANN401
-        """Stage as the pod of a slot does in a gang of these slots, whose width may change."""
+    def resize(
+        self,
+        slot: int,
+        slots: Collection[int],
+        *,
+        least: int = 1,
+        most: int = 5,
+        **effects: Any,  # noqa: ANN401  # as stage() takes them
+    ) -> Shard:
+        """Stage as the pod of a slot does in a gang of these slots, whose width may change, or which has a spare."""
         peers = tuple(Peer(address=f"127.0.1.{each + 1}", index=each) for each in sorted(slots))
         me = next(peer for peer in peers if peer.index == slot)
         roster = Roster(pservers=(), trainers=peers, me=me, role=Role.NODE)
-        settings = self.settings(**ELASTIC, LAUNCHER_MEMBERS=f"1:{most}")
+        settings = self.settings(**ELASTIC, LAUNCHER_MEMBERS=f"{least}:{most}", LAUNCHER_SPARES="1")
         return stage(settings, roster, self.tell, **effects)
 
     def tell(self, event: str, **facts: object) -> None:

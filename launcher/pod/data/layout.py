@@ -7,7 +7,7 @@ Only the rank whose shard is missing says so: it may have staged it before.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from launcher.contract import DATA
 from launcher.pod.data.deal import Portion
@@ -57,6 +57,15 @@ def find_shard(
             f"{trainers} trainers, as {counted_by} says: split the data into {trainers}, or start fewer trainers"
         )
     return tuple((number, DATA) if by_rank else (DATA, number) for number in mine)
+
+
+def another_shard(ways: Sequence[tuple[str, str]], numbers: Collection[str]) -> tuple[str, str] | None:
+    """Return the way to the first shard that another rank has, if there is one; `ways` are those to this rank's."""
+    mine = {name for way in ways for name in way}
+    others = [name for name in numbers if name not in mine]
+    if not others:
+        return None
+    return (DATA, _first(others)) if ways[0][0] == DATA else (_first(others), DATA)
 
 
 def _first_of(count: int) -> set[str]:

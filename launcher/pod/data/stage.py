@@ -20,7 +20,7 @@ from launcher.pod.data.copy import REFUSAL, Copier, remove_tree
 from launcher.pod.data.deal import Portion
 from launcher.pod.data.file import Read
 from launcher.pod.data.job_files import JobFiles
-from launcher.pod.data.layout import NUMBER, find_shard
+from launcher.pod.data.layout import NUMBER, another_shard, find_shard
 from launcher.pod.data.patience import AGAIN_AFTER, STAGING_PATIENCE, trouble_may_pass
 from launcher.pod.data.place import StagingPlace
 from launcher.pod.data.survey import Looking, listed_in, refuse_same_names
@@ -223,15 +223,19 @@ def _shards(
         by_rank=by_rank,
         under_data=under_data,
     )
-    found = []
-    for first, second in ways:
-        parent = stack.enter_context(directory_inside(job, first))
-        found.append(stack.enter_context(directory_inside(parent, second)))
+    found = [_opened(job, way, stack) for way in ways]
     if not found:
         return (), {}
     refuse_same_names(found, looking)
+    if settings.width.least < settings.width.most and (other := another_shard(ways, by_rank or under_data)):
+        refuse_same_names((_opened(job, other, stack), found[0]), looking, later=True)
     listed = listed_in(job, found, len(by_rank) + len(under_data), portion)
     return tuple(found), listed
+
+
+def _opened(job: Dir, way: tuple[str, str], stack: ExitStack) -> Dir:
+    parent = stack.enter_context(directory_inside(job, way[0]))
+    return stack.enter_context(directory_inside(parent, way[1]))
 
 
 def _numbers(parent: Dir) -> tuple[str, ...]:

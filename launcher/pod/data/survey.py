@@ -117,15 +117,16 @@ def refuse_leaving(links: Mapping[str, Link]) -> None:
         )
 
 
-def refuse_same_names(dirs: Sequence[Dir], looking: Looking) -> None:
-    """Refuse several shards that have a file of the same name: one would cover the other."""
+def refuse_same_names(dirs: Sequence[Dir], looking: Looking, *, later: bool = False) -> None:
+    """Refuse several shards that have a file of the same name: one would cover the other, now or in a later start."""
+    why = "a rank has both shards when fewer take part" if later else "this rank has both shards"
     first: dict[str, str] = {}
     for each in dirs if len(dirs) > 1 else ():
         for path, found in walk((each,)):
             looking.more()
             if found.kind is not Kind.DIRECTORY and first.setdefault(path, found.path) != found.path:
                 raise ShardError(
-                    f"{shown(first[path])} and {shown(found.path)} go to one place, as this rank has both shards: "
+                    f"{shown(first[path])} and {shown(found.path)} go to one place, as {why}: "
                     "expected a name of its own for each file; rename one, or split the data into one shard a trainer"
                 )
 

@@ -204,8 +204,21 @@ def test_a_file_of_another_shard_with_the_same_name_size_and_time_is_not_taken_f
     for each in range(3):
         os.utime(volume.job / f"data/{each}/part", ns=(1, 1))
     for slots, shard in (((0, 2, 3), 1), ((1, 2, 3), 0), ((0, 1, 3), 2)):
-        assert volume.resize(3, slots, most=3).kept == 0
+        assert volume.resize(3, slots, least=3, most=3).kept == 0
         assert read_back(volume.data) == {"part": content(shard)}
+
+
+def test_shards_whose_files_have_one_name_are_refused_before_a_narrower_start_would_need_two_of_them(
+    tmp_path: Path,
+) -> None:
+    volume = Volume(top=tmp_path)
+    volume.lay_out(job={f"data/{each}/part": content(each) for each in range(3)})
+    both = f"{volume.job}/data/0/part and {volume.job}/data/2/part go to one place, as a rank has both shards when fewer"
+    with pytest.raises(ShardError, match=both):
+        volume.resize(2, range(3), most=3)
+    volume.lay_out(job={"data/0/other": ""})
+    (volume.job / "data/0/part").unlink()
+    assert volume.resize(2, range(3), most=3).files == 1
 
 
 def test_a_kept_file_is_held_against_the_manifest(tmp_path: Path) -> None:
