@@ -15,12 +15,12 @@ from typing import Protocol, Self, TypeVar
 
 from launcher.contract import Spent
 from launcher.pod import outcome
+from launcher.pod.gang.candidates import Candidates
 from launcher.pod.gang.here.service import HereService
 from launcher.pod.gang.node import GangNode
 from launcher.pod.gang.protocol import lease
 from launcher.pod.gang.protocol.follower import Orders, instructed
 from launcher.pod.gang.protocol.messages import Generation
-from launcher.pod.gang.protocol.planned.width import wait_for_more
 from launcher.pod.gang.protocol.state import ChildrenState
 from launcher.pod.gang.seconds import Seconds
 from launcher.pod.gang.status.metrics import Facts
@@ -29,7 +29,7 @@ from launcher.pod.ledger import doing_with
 from launcher.pod.log import Tell
 from launcher.pod.outcome import Decided, GangError, JoinError, LauncherError, Outcome, Stopped, VolumeError
 from launcher.pod.peers.discovery import PeerWatch
-from launcher.pod.peers.roster import FoundPods, Roster, Waiting
+from launcher.pod.peers.roster import Roster, Waiting
 from launcher.pod.programs.abandoned import abandoned
 from launcher.pod.programs.plan import Resume
 from launcher.pod.programs.policy import KILL_PATIENCE, Cause, Instructions, soonest
@@ -49,7 +49,7 @@ LEADER_LINGERS = 10.0
 GIVING_UP = 15.0
 
 
-class Stage(Protocol):
+class StagingWork(Protocol):
     """What stages the job's files, where they are not there yet, and this rank's data, if it has any."""
 
     def __call__(self, tell: Tell, *, files: bool) -> object:
@@ -70,10 +70,7 @@ class Membership:
         self._slots: tuple[int, ...] = ()  # of the trainers: shards of a width that may change follow them
         self._has_files = False  # the job's
         self._staged_for: tuple[object, ...] | None = None  # the rank, of how many, and their slots
-        self._listed: FoundPods | None = None  # by the peer watch, at the last look,
-        self._listed_since = 0.0  # and since when they are the same
-        self._left_out: tuple[str, ...] = ()
-        self._found: FoundPods | None = None  # of these, those who would take part now
+        self._candidates = Candidates(settings.width, settings.pservers)
         self._without_data: Outcome | None = None
         self._grace_ends = 0.0  # of a launcher that was told to stop
         self.stack_files = StackFiles() if settings.stacks else None
@@ -107,7 +104,7 @@ class Membership:
             orders = self._node.look()
         self._node.close(LINGER)
 
-    def meet(self, work: Stage) -> Roster:
+    def meet(self, work: StagingWork) -> Roster:
         """Return the complete roster: within the join time-out, after a generation within the rejoin time-out.
 
         The first one is waited for, and told of, by the peer watch. A spare has the job's files staged meanwhile.
@@ -116,8 +113,8 @@ class Membership:
         self._peer_watch.seeking.set()
         while True:
             self._look_around()
-            found = self._found
-            settled = self._settled() if isinstance(found, Roster) else 0.0
+            found = self._candidates.found
+            settled = self._candidates.settled(self._member.status) if isinstance(found, Roster) else 0.0
             if isinstance(found, Roster) and time.monotonic() >= min(settled, deadline or settled):
                 self._node.take(found)
                 self._slots = found.slots
@@ -138,7 +135,7 @@ class Membership:
             else:
                 self._pause("waiting for its peers", soonest(deadline, settled or None))
 
-    def stage(self, work: Stage) -> None:
+    def stage(self, work: StagingWork) -> None:
         """Have this rank's data staged, unless it is; look at the passes once none is being written."""
         share = (self._member.status.rank, len(self._member.order.addresses), self._slots)
         if share != self._staged_for:
@@ -254,7 +251,7 @@ class Membership:
         """Look while no children run; a verdict ends this life."""
         self._look_around()
         orders = self._node.look()
-        if self._member.status.left_out != self._left_out:
+        if self._member.status.left_out != self._candidates.left_out:
             self._inbox.nudge()  # others take part now
         if self._node.verdict:
             raise Decided(self._node.verdict)
@@ -264,7 +261,7 @@ class Membership:
     def _moved(self) -> bool:
         """Whether the gang has changed since the data was staged."""
         self._look_around()
-        found = self._found
+        found = self._candidates.found
         return not isinstance(found, Roster) or found.digest != self._member.order.digest
 
     def _errand(self, doing: str, work: Callable[[], _Result]) -> _Result:
@@ -290,7 +287,7 @@ class Membership:
         self._grace_ends = self._grace_ends or time.monotonic() + self._settings.timing.grace + LINGER
         self._node.stop(first=first)
 
-    def _stage_for(self, share: tuple[object, ...], work: Stage) -> None:
+    def _stage_for(self, share: tuple[object, ...], work: StagingWork) -> None:
         self._staged_for = self._without_data = None
         try:
             self._staging("staging its data", work)
@@ -298,11 +295,11 @@ class Membership:
         except VolumeError as error:
             self._without_data = outcome.of(error)
 
-    def _stage_files(self, work: Stage) -> None:
+    def _stage_files(self, work: StagingWork) -> None:
         with suppress(VolumeError):  # it is tried again
             self._staging("staging the job's files", work)
 
-    def _staging(self, doing: str, work: Stage) -> None:
+    def _staging(self, doing: str, work: StagingWork) -> None:
         """Have something staged; the job's files once in this life: what a program makes of them is its own."""
         files = not self._has_files
         with self._node.seconds.staging():
@@ -310,25 +307,12 @@ class Membership:
         self._has_files = True
 
     def _look_around(self) -> None:
-        """Keep which pods are listed, and since when; and which order there would be, where its width may change."""
-        before, self._listed = self._listed, self._peer_watch.latest
-        left_out_before, self._left_out = self._left_out, self._member.status.left_out
-        if self._listed is before and self._left_out == left_out_before:
-            return
-        self._found = self._listed
-        if not self._settings.width.elastic:
-            return
-        listed = self._listed if isinstance(self._listed, Roster) else None
-        if listed is None or not isinstance(before, Roster) or before.digest != listed.digest:
-            self._listed_since = time.monotonic()
-        if listed:
-            self._found = listed.narrowed(self._left_out, self._settings.width, self._settings.pservers)
-        self._node.found(listed, self._found if isinstance(self._found, Roster) else None)
-
-    def _settled(self) -> float:
-        """Return from when on a roster is taken: where not all are listed, once these have not changed."""
-        listed = self._listed.trainers if isinstance(self._listed, Roster) else ()
-        return self._listed_since + wait_for_more(len(listed), self._settings.width, self._member.status)
+        """Keep who would take part now; where the width may change, for the gang as well."""
+        candidates = self._candidates
+        changed = candidates.look(self._peer_watch.latest, self._member.status.left_out, time.monotonic())
+        if changed and self._settings.width.elastic:
+            found = candidates.found
+            self._node.found(candidates.listed, found if isinstance(found, Roster) else None)
 
     def _wait_for(self, found: Waiting) -> None:
         if found.key:

@@ -10,21 +10,16 @@ from dataclasses import replace
 
 from launcher.contract import NO_RESTART, Code
 from launcher.pod.gang.protocol.barriers import deadlocked, gathered
-from launcher.pod.gang.protocol.budget import following, hopeless, reached_by, spent_by
+from launcher.pod.gang.protocol.gathering import gather
 from launcher.pod.gang.protocol.leader_state import (
     FIRST_QUESTION,
     SEALING,
     Lead,
-    awaits_askers,
     end_if_overdue,
     failure_noted,
     failure_of,
-    number_of,
     on_its_node,
-    outlived,
     patience,
-    replaced,
-    resume_for,
     seal,
     sealed,
     sealing,
@@ -33,19 +28,11 @@ from launcher.pod.gang.protocol.leader_state import (
 )
 from launcher.pod.gang.protocol.lease import alive_until, lost_at, strangers_until
 from launcher.pod.gang.protocol.looks import explained, looked_around
-from launcher.pod.gang.protocol.messages import Failure, Generation, LeaderMessage, Marks, Stage, Status
+from launcher.pod.gang.protocol.messages import Failure, LeaderMessage, Marks, Stage
 from launcher.pod.gang.protocol.planned.leaving import call_agreed, is_due, may_go_on, plan_end, window_of
 from launcher.pod.gang.protocol.planned.new_pass import all_saved
-from launcher.pod.gang.protocol.planned.width import (
-    Growth,
-    goes_on_without,
-    grown,
-    has_another_order,
-    has_no_part,
-    is_of_the_run,
-    too_few,
-)
-from launcher.pod.gang.protocol.reasons import deserted, lacking, told, unequal, unmet, unrecorded, unstaged
+from launcher.pod.gang.protocol.planned.width import Growth, grown, has_another_order
+from launcher.pod.gang.protocol.reasons import deserted, lacking, told
 from launcher.pod.gang.protocol.state import Rules, View
 from launcher.pod.outcome import Outcome
 from launcher.pod.settings.nouns import Resize, Role
@@ -72,7 +59,6 @@ TRANSITIONS = {
         "a failure that no restart cures, no restart left, a failure alike for the third time, or the deadline"
     ),
 }
-# What another start cannot cure: bad data, a program or a shard that is not there, settings that cannot be right.
 # A generation that trained for less than this is one of a crash loop, which goes round ever more slowly.
 _SOON = 10.0
 SLOWEST = 30.0
@@ -87,7 +73,7 @@ def lead(before: Lead, view: View, rules: Rules) -> Lead:
     if before.word.stage is Stage.GATHERING and view.mine.stopping:  # it answers those it led, and gives no order
         return replace(before, asked=None)
     if before.word.stage is Stage.GATHERING:
-        after = _gather(before, view, rules)
+        after = gather(before, view, rules)
     elif cause := _trouble(before.word, view, rules):
         after = _end_soon(before, explained(before.looks, cause, view.now), view, rules)
     else:
@@ -119,141 +105,6 @@ def due_again(lead: Lead, view: View, rules: Rules) -> float | None:
         heard = [view.of(who.address) for who in lead.word.generation.members if who.boot != view.mine.who.boot]
         times += [min(lost_at(each.wrote, limits), alive_until(each.sent, limits)) for each in heard]
     return min(times, default=None)
-
-
-def _gather(before: Lead, view: View, rules: Rules) -> Lead:
-    """Make the next generation once all members are there."""
-    outside = has_no_part(view) if rules.width else replaced(view)
-    before = outlived(before, view, rules) if outside else replace(before, rival=0.0)
-    if before.rival and view.now < strangers_until(before.rival, rules.limits):
-        waiting = goes_on_without(view) if rules.width else ""
-        waiting = waiting or f"generation {view.record.highest} was made without this pod, which is to end"
-        return replace(before, asked=None, word=replace(before.word, waiting=waiting))
-    if before.doubt is not None:
-        before = _beyond_doubt(before, view, rules)
-    if before.sealing or before.doubt is not None:
-        return before
-    asked = before.asked
-    waiting = unmet(view, rules)
-    before = replace(before, staged=not unstaged(view, rules), word=replace(before.word, calm=_calm(view)))
-    if asked and (waiting or asked.digest != view.mine.digest):
-        before, asked = replace(before, asked=None), None
-    # All are there still, this leader too: it is ready at once, so that ready no more means that it ended.
-    if asked and view.record.made == asked.number >= view.record.highest:
-        # They can know of it only from now on; and one who sleeps through it is killed when it wakes.
-        hold = strangers_until(view.now, rules.limits) if before.hold else 0.0
-        return replace(
-            before, asked=None, begun=None, hold=hold, word=LeaderMessage(stage=Stage.READYING, generation=asked)
-        )
-    fatal = failure_of(view, None) or unequal(view)
-    before = replace(before, failed=(before.failed or view.now) if fatal else None)
-    ends = fatal and is_of_the_run(fatal, before.failed or 0.0, view, rules)
-    if fatal and ends and not awaits_askers(before, view, rules):
-        return seal(before, fatal, view)
-    waiting = waiting or (fatal.reason if fatal and not ends else "")
-    if not (waiting or view.record.known):
-        waiting = unrecorded(view, "read")
-    if waiting or view.now < before.not_before:
-        return replace(before, word=replace(before.word, waiting=waiting))
-    if asked and view.record.highest < asked.number:
-        return replace(before, word=replace(before.word, waiting=unrecorded(view, "written")))
-    return _ask(before, view, rules)
-
-
-def _beyond_doubt(before: Lead, view: View, rules: Rules) -> Lead:
-    """Learn whether the last generation has completed a pass, which gives a restart back; else it was the last one.
-
-    A volume that hangs is waited for no longer than it is for a verdict. Another leader may have gone on meanwhile.
-    """
-    word, since = before.word, before.doubt or 0.0
-    gained = word.generation and spent_by(word.generation, reached_by(view.record.newest)) < rules.restarts
-    if gained or view.record.highest > word.number:
-        return replace(before, doubt=None)
-    if word.cause and (view.record.read >= since or view.now >= since + SEALING):
-        return seal(replace(before, doubt=None), word.cause, view, spent=spent_of(word.generation))
-    return replace(before, word=replace(word, waiting="it is looked whether a pass was completed"))
-
-
-def _calm(view: View) -> bool:
-    """Return whether every member is heard, and none runs anything or is about to; nor does an earlier run."""
-    statuses = statuses_of(view)
-    here = len(statuses) == len(view.order) and not view.record.held
-    return here and not any(each.children or each.ready for each in statuses)
-
-
-def _ask(before: Lead, view: View, rules: Rules) -> Lead:
-    statuses = statuses_of(view)
-    recorded = view.record.latest
-    reached = reached_by(resume_for([status.passes for status in statuses]), view.record.newest)
-    if recorded and max(status.known for status in statuses) < recorded.number == view.record.made:
-        # It was made, and given up before anybody was ready: it spends nothing.
-        return _asked(before, replace(recorded, reached=max(recorded.reached, reached)), view)
-    last = max((each for each in (before.word.generation, recorded) if each), key=number_of, default=None)
-    leader = last.members[0].address if last else ""
-    newest = max(number_of(last), *(status.known for status in statuses))
-    stopped = newest > 0 and newest in (view.record.stopped, *(status.stopped for status in statuses))
-    who = f"{view.name(leader)}, the leader," if leader else "the leader"
-    why = f"{who} was {'told to stop' if stopped else 'lost'}"
-    found = Failure(generation=number_of(last), code=Code.GANG, reason=why, address=leader, told=stopped)
-    cause = before.word.cause if before.word.number == newest else None  # else of an earlier one
-    if cause is None:
-        cause = on_its_node(found, view)
-        before = replace(before, ended=failure_noted(cause, view))
-    if newest == 0 and rules.width and (waiting := too_few(view, rules)):
-        return replace(before, word=replace(before.word, waiting=waiting))
-    if newest == 0:
-        return _asked(before, Generation(number=0, members=(), digest="", reached=reached), view)
-    if last is None or last.number < newest:
-        last = _by_members(statuses, newest, reached)
-    trained = before.begun is not None or before.word.number != newest  # another leader may have trained with it
-    like = following(last, cause, reached, planned=rules.width is not None and cause.told and trained)
-    if repeated := hopeless(cause, like):
-        return seal(before, repeated, view)
-    if like.restarts > last.restarts and like.spent > rules.restarts:
-        return seal(before, cause, view, spent=like.spent - 1)
-    unknown = recorded is not None and not _vouched(recorded, statuses, view)
-    before = replace(before, hold=view.now if unknown else before.hold)
-    return _asked(before, replace(like, after_strangers=bool(before.hold)), view)
-
-
-def _by_members(statuses: list[Status], newest: int, reached: int) -> Generation:
-    """Return what is known of a generation by its members alone.
-
-    The record may have been read before the generation was in it, or there is none.
-    """
-    knows = next(status for status in statuses if status.known == newest)
-    known = Generation(number=newest, members=(), digest="", reached=reached)
-    return replace(known, restarts=knows.restarts, regained=knows.regained)
-
-
-def _asked(before: Lead, like: Generation, view: View) -> Lead:
-    """Ask for a generation of those who are here, above all numbers; it has another's restarts and cause."""
-    statuses = statuses_of(view)
-    generation = replace(
-        like,
-        number=max(view.record.highest, before.tried, like.number) + 1,
-        members=tuple(status.who for status in statuses),
-        digest=view.mine.digest,
-        resume=resume_for([status.passes for status in statuses]),
-    )
-    waiting = replace(before.word, waiting=unrecorded(view, "written"))
-    return replace(before, asked=generation, tried=generation.number, word=waiting, growth=Growth())
-
-
-def _vouched(recorded: Generation, statuses: list[Status], view: View) -> bool:
-    """Return whether nothing of the recorded generation runs, or a member of it is here and knows what does.
-
-    Its leader has written so, a member here was there, or every member is here again as another process 1.
-    Nobody who was there can say that one of an earlier generation ended, if theirs had not begun when it was over.
-    """
-    if recorded.after_strangers and view.begun < recorded.number:
-        return False
-    if view.record.rested == recorded.number:
-        return True
-    boots = {status.who.boot for status in statuses}
-    pods = {status.who.uid for status in statuses if status.lone}
-    known = any(who.boot in boots for who in recorded.members)
-    return known or all(who.uid in pods for who in recorded.members)
 
 
 def _trouble(word: LeaderMessage, view: View, rules: Rules) -> Failure | None:

@@ -213,7 +213,9 @@ def test_shards_whose_files_have_one_name_are_refused_before_a_narrower_start_wo
 ) -> None:
     volume = Volume(top=tmp_path)
     volume.lay_out(job={f"data/{each}/part": content(each) for each in range(3)})
-    both = f"{volume.job}/data/0/part and {volume.job}/data/2/part go to one place, as a rank has both shards when fewer"
+    both = (
+        f"{volume.job}/data/0/part and {volume.job}/data/2/part go to one place, as a rank has both shards when fewer"
+    )
     with pytest.raises(ShardError, match=both):
         volume.resize(2, range(3), most=3)
     volume.lay_out(job={"data/0/other": ""})

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from launcher.pod.gang.protocol import barriers, budget, follower, leader, lease, looks, member, trust
+from launcher.pod.gang.protocol import barriers, budget, follower, gathering, leader, lease, looks, member, trust
 from launcher.pod.gang.protocol.barriers import REMEMBERED
 from launcher.pod.gang.protocol.follower import Orders
 from launcher.pod.gang.protocol.looks import Looks
@@ -237,7 +237,7 @@ DEFECTS = [
     ),
     Defect(
         what="a program that fails alike for ever is started for ever",
-        where=leader,
+        where=gathering,
         name="hopeless",
         rule=lambda cause, after: None,
         story=(("doom", 0, 0.0),),
