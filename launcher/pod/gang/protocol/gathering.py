@@ -31,7 +31,7 @@ from launcher.pod.gang.protocol.reasons import unequal, unmet, unrecorded, unsta
 from launcher.pod.gang.protocol.state import Rules, View
 
 
-def gather(before: Lead, view: View, rules: Rules) -> Lead:
+def gather_members(before: Lead, view: View, rules: Rules) -> Lead:
     """Make the next generation once all members are there."""
     outside = has_no_part(view) if rules.width else replaced(view)
     before = outlived(before, view, rules) if outside else replace(before, rival=0.0)

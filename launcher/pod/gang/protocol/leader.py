@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from launcher.contract import NO_RESTART, Code
 from launcher.pod.gang.protocol.barriers import deadlocked, gathered
-from launcher.pod.gang.protocol.gathering import gather
+from launcher.pod.gang.protocol.gathering import gather_members
 from launcher.pod.gang.protocol.leader_state import (
     FIRST_QUESTION,
     SEALING,
@@ -73,7 +73,7 @@ def lead(before: Lead, view: View, rules: Rules) -> Lead:
     if before.word.stage is Stage.GATHERING and view.mine.stopping:  # it answers those it led, and gives no order
         return replace(before, asked=None)
     if before.word.stage is Stage.GATHERING:
-        after = gather(before, view, rules)
+        after = gather_members(before, view, rules)
     elif cause := _trouble(before.word, view, rules):
         after = _end_soon(before, explained(before.looks, cause, view.now), view, rules)
     else:
