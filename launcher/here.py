@@ -30,6 +30,8 @@ ADVICE = "give each its own name, as f'pass-{n}'"
 OUTPUT, PASS, DONE = "output", "pass-{:05}", "done"  # names on the volume
 ALL_OF_DONE = 1 << 20  # bytes; a launcher reads no more
 SAVING = ".saving-"  # begins the name of a pass on its way, and of one that makes way
+STEP = "here.saving {} ({})"  # the barriers of a saving
+COMPLETE = STEP.format("is complete", "{}")  # the last: behind it a pass is, and the launcher may hold all there
 BUSY, SAVES = ("compute", "data"), "saving"  # phases: of a step the trainer's own work; that of `saving`
 NO_NUMBERS = frozenset(["nan", "inf", "-inf"])  # as JSON can have them
 
@@ -226,7 +228,7 @@ def _check_pass(call: str, number: object, by: object) -> None:
 @contextmanager
 def _together(step: str) -> Iterator[None]:
     """Take this step on every trainer; where it fails on one, fail on each."""
-    place, failure = f"here.saving {step} ({_mine().turn})", None
+    place, failure = STEP.format(step, _mine().turn), None
     try:
         yield
     except Exception as error:

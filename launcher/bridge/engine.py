@@ -171,7 +171,10 @@ class Session:
                 yield name, self._numpy.array(scope.find_var(name).get_tensor())
 
     def save(self, number: int, beside: Callable[[Path, Mapping[str, Any]], None] = _nobody) -> None:
-        """Save a pass, complete with `done`, once all trainers are here; `beside` may add files of its own."""
+        """Save a pass, complete with `done`, once all trainers are here; `beside` may add files of its own.
+
+        It does not return where the gang is about to end, or others are ready to take part: as `here.saving`.
+        """
         if self.role.leads:
             for name, values in self.held():  # the last batch may have ruined them, and no cost shows it
                 hold_finite(name, float(abs(values).max()), f"after pass {number}")
@@ -182,7 +185,7 @@ class Session:
                 return facts
 
             passes.write_pass(self._output, number, fill)
-        here.barrier(f"saved-{number}")
+        here.barrier(here.COMPLETE.format(f"pass {number}"))
 
     def finish(self) -> None:
         """End together with all trainers: the pservers last, stopped by one trainer."""

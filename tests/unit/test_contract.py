@@ -12,6 +12,7 @@ import pytest
 
 from launcher import contract, here
 from launcher.contract import Code
+from launcher.pod.gang.protocol.planned.new_pass import SAVED
 from launcher.safefs.small_file import LIMIT
 
 ROOT = Path(__file__).parents[2]
@@ -111,6 +112,10 @@ def test_what_here_writes_on_the_volume_has_the_launchers_names() -> None:
         contract.DONE_FILE,
     )
     assert here.ALL_OF_DONE == LIMIT
+
+
+def test_the_barrier_behind_which_a_pass_is_complete_is_the_one_that_a_leader_knows() -> None:
+    assert here.COMPLETE.format(7).startswith(SAVED)
 
 
 def is_said_again(name: str, value: object) -> bool:

@@ -46,11 +46,11 @@ def kueue(ground: Ground) -> Iterator[None]:
 
 
 @pytest.fixture
-def queue(namespace: Kubectl) -> Iterator[str]:
+def queue(namespace: Kubectl) -> Iterator[None]:
     """A queue with room for three pods, and a class of work that goes before other work."""
     namespace.apply(*of_the_queue(namespace.namespace))
     namespace("wait", "--for=condition=Active", "localqueue", QUEUE, "--timeout=30s")
-    yield QUEUE
+    yield
     for kinds in ("job", "localqueue,clusterqueue,resourceflavor,workloadpriorityclass"):
         namespace("delete", kinds, "--all", "--timeout=60s", timeout=90)
 
@@ -109,16 +109,43 @@ def timed(what: str) -> Iterator[None]:
     print(f"{what}: {time.monotonic() - since:.1f} s")
 
 
-def test_a_job_admitted_in_part_is_preempted_and_resumes_narrower_unattended(
-    namespace: Kubectl, queue: str, me: User, claimed: Volume
-) -> None:
-    objects = made(me, most=5)
+def queued(me: User, most: int) -> list[dict[str, Any]]:
+    """Return a job of ours in the queue, of which a part may be admitted."""
+    objects = made(me, most=most)
     (ours,) = [each for each in objects if each["kind"] == "Job"]
-    ours["metadata"].setdefault("labels", {})["kueue.x-k8s.io/queue-name"] = queue
+    ours["metadata"].setdefault("labels", {})["kueue.x-k8s.io/queue-name"] = QUEUE
     ours["metadata"].setdefault("annotations", {}).update(
         {"kueue.x-k8s.io/job-min-parallelism": "1", "kueue.x-k8s.io/job-completions-equal-parallelism": "true"}
     )
-    namespace.apply(manifest("rbac", namespace=namespace.namespace), *objects)
+    return objects
+
+
+@pytest.mark.usefixtures("queue")
+def test_the_desk_scales_a_queued_job_by_suspending_it_and_says_so(
+    namespace: Kubectl, me: User, claimed: Volume
+) -> None:
+    namespace.apply(manifest("rbac", namespace=namespace.namespace), *queued(me, 3))
+    await_width(claimed, 3)
+    refused = me("scale", NAME, "2")
+    assert (refused.code, "Kueue refuses another number of pods while it runs: with --suspend" in refused.err) == (
+        1,
+        True,
+    )
+    for width in (2, 3):
+        with timed(f"scale --suspend to {width} -> a pass by {width}"):
+            said = me("scale", NAME, str(width), "--suspend", timeout=60)
+            assert (said.code, f"starts it again with {width} pods" in said.out) == (0, True), said.err
+            await_width(claimed, width)
+    (claimed.path / "enough").touch()
+    await_state(namespace, "Complete", name=NAME)
+    assert restarts(claimed) == 0
+
+
+@pytest.mark.usefixtures("queue")
+def test_a_job_admitted_in_part_is_preempted_and_resumes_narrower_unattended(
+    namespace: Kubectl, me: User, claimed: Volume
+) -> None:
+    namespace.apply(manifest("rbac", namespace=namespace.namespace), *queued(me, 5))
     await_width(claimed, 3)
     with pytest.raises(KubectlFailed, match="cannot change when partial admission is enabled"):
         wide(namespace, 2)
