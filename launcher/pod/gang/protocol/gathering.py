@@ -99,15 +99,11 @@ def _ask(before: Lead, view: View, rules: Rules) -> Lead:
         # It was made, and given up before anybody was ready: it spends nothing.
         return _asked(before, replace(recorded, reached=max(recorded.reached, reached)), view)
     last = max((each for each in (before.word.generation, recorded) if each), key=number_of, default=None)
-    leader = last.members[0].address if last else ""
     newest = max(number_of(last), *(status.known for status in statuses))
     stopped = newest > 0 and newest in (view.record.stopped, *(status.stopped for status in statuses))
-    who = f"{view.name(leader)}, the leader," if leader else "the leader"
-    why = f"{who} was {'told to stop' if stopped else 'lost'}"
-    found = Failure(generation=number_of(last), code=Code.GANG, reason=why, address=leader, told=stopped)
     cause = before.word.cause if before.word.number == newest else None  # else of an earlier one
     if cause is None:
-        cause = on_its_node(found, view)
+        cause = on_its_node(_unheard(last, view, stopped=stopped), view)
         before = replace(before, ended=failure_noted(cause, view))
     if newest == 0 and rules.width and (waiting := too_few(view, rules)):
         return replace(before, word=replace(before.word, waiting=waiting))
@@ -124,6 +120,23 @@ def _ask(before: Lead, view: View, rules: Rules) -> Lead:
     unknown = recorded is not None and not _vouched(recorded, statuses, view)
     before = replace(before, hold=view.now if unknown else before.hold)
     return _asked(before, replace(like, after_strangers=bool(before.hold)), view)
+
+
+def _unheard(last: Generation | None, view: View, *, stopped: bool) -> Failure:
+    """Return why another launcher's generation ended, by what can be known of it without that leader's word.
+
+    One that is here still, and was not told to stop itself, ended it for those who come or go.
+    """
+    found = Failure(generation=number_of(last), code=Code.GANG, reason="", told=stopped)
+    lost = f"was {'told to stop' if stopped else 'lost'}"
+    if last is None:
+        return replace(found, reason=f"the leader {lost}")
+    leader = last.members[0]
+    heard = view.of(leader.address)
+    here = heard.is_of(leader.boot) and not heard.refused and heard.status is not None and not heard.status.stopping
+    if stopped and here:
+        return replace(found, reason=f"generation {last.number} ended as planned: others take part now")
+    return replace(found, reason=f"{view.name(leader.address)}, the leader, {lost}", address=leader.address)
 
 
 def _by_members(statuses: list[Status], newest: int, reached: int) -> Generation:

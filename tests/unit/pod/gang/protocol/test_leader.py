@@ -10,7 +10,7 @@ import pytest
 from launcher.contract import Code
 from launcher.pod.gang.protocol.leader import due_again, lead
 from launcher.pod.gang.protocol.leader_state import FIRST_QUESTION, SEALING, Lead
-from launcher.pod.gang.protocol.messages import Failure, LeaderMessage, Marks, Stage, Trainer, Wait
+from launcher.pod.gang.protocol.messages import Failure, LeaderMessage, Marks, Stage, Status, Trainer, Wait
 from launcher.pod.gang.protocol.state import NodeFailure, Recorded, View
 from launcher.pod.outcome import Outcome
 from tests.support.gang_world.views import (
@@ -193,6 +193,30 @@ def test_what_ended_an_earlier_generation_says_nothing_of_a_later_one_that_anoth
     asked = lead(told, view(status(2, passes=(0, 1, 2), known=4)), RULES).asked
     assert asked
     assert (asked.number, asked.restarts, asked.cause) == (5, 1, "10.0.0.1, the leader, was lost")
+
+
+PLANNED = status(2, known=2, stopped=2)
+
+
+@pytest.mark.parametrize(
+    ("led", "gone", "cause"),
+    [
+        (PLANNED, False, "generation 2 ended as planned: others take part now"),
+        (replace(PLANNED, stopping=True), False, "10.0.0.2, the leader, was told to stop"),
+        (PLANNED, True, "10.0.0.2, the leader, was told to stop"),
+        (replace(PLANNED, who=BORN_AGAIN.who), False, "10.0.0.2, the leader, was told to stop"),
+        (replace(PLANNED, stopped=0), False, "10.0.0.2, the leader, was lost"),
+    ],
+)
+def test_a_leader_that_came_says_why_anothers_generation_ended_as_far_as_it_can_know(
+    led: Status, gone: bool, cause: str
+) -> None:
+    """Pods 2 and 3 were a gang; pod 1 is new, and the first."""
+    record = Recorded(highest=2, latest=gang(2, who(2), who(3)))
+    seen = of(view(led, status(3, known=2, stopped=led.stopped), record=record), 2, refused=gone)
+    asked = lead(Lead(), replace(seen, order=(who(1).address, who(3).address)), RULES).asked
+    assert asked
+    assert (asked.cause, asked.restarts) == (cause, int(not led.stopped))
 
 
 def test_a_stop_spends_no_restart_and_is_told_to_the_next_start() -> None:
