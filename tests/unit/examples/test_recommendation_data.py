@@ -88,6 +88,19 @@ def test_recboles_form_is_read(example: SimpleNamespace, tmp_path: Path) -> None
     assert data.ratings == [example.ratings.Rating(2, 1, 3.5)]
 
 
+def test_of_a_split_each_file_holds_out_the_same_whatever_other_files_are_beside_it(
+    example: SimpleNamespace, tmp_path: Path
+) -> None:
+    """As where the number of trainers changes: nothing that was held out is learned from later."""
+    parts = {f"part-{each}": "".join(f"{user},1,{each}\n" * 3 for user in (1, 2)) for each in (1, 2, 3)}
+    about = {name: ONE_M[name] for name in ("users.dat", "movies.dat")}
+    alone = [example.ratings.read(lay_out(tmp_path / name, about | {name: text})) for name, text in parts.items()]
+    together = example.ratings.read(lay_out(tmp_path / "all", about | parts))
+    assert together.held_out == [each for data in alone for each in data.held_out]
+    assert together.ratings == [each for data in alone for each in data.ratings]
+    assert [len(data.held_out) for data in alone] == [2, 2, 2]
+
+
 @pytest.mark.parametrize(
     ("name", "line", "told"),
     [
