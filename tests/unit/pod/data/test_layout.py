@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from launcher.pod.data.deal import Portion
-from launcher.pod.data.layout import find_shard
+from launcher.pod.data.layout import another_shard, find_shard
 from launcher.pod.outcome import ShardError
 
 NONE: tuple[str, ...] = ()
@@ -128,3 +130,18 @@ def test_by_slots_too_few_shards_and_gaps_are_refused(
 ) -> None:
     with pytest.raises(ShardError, match=told):
         find(rank, len(slots), NONE, tuple(there), most=5, slots=slots)
+
+
+@pytest.mark.parametrize(
+    ("ways", "numbers", "other"),
+    [
+        ([("1", "data"), ("4", "data")], "01234", ("0", "data")),
+        ([("0", "data")], ("0", "10", "9"), ("9", "data")),
+        ([("data", "0")], "012", ("data", "1")),
+        ([("data", "0"), ("data", "1")], "01", None),
+    ],
+)
+def test_the_first_shard_of_another_rank_is_found_in_either_layout(
+    ways: list[tuple[str, str]], numbers: Sequence[str], other: tuple[str, str] | None
+) -> None:
+    assert another_shard(ways, numbers) == other
