@@ -45,6 +45,7 @@ frameworks: $(READY) ## torch, JAX, Paddle, XGBoost, LightGBM and TensorFlow: th
 	@$(BIN)/python -m tests.real.frameworks_table $(FRAMEWORKS)
 	@ALL_FRAMEWORKS=1 $(BIN)/pytest tests/cluster/test_frameworks.py
 	@$(BIN)/python -m bench.frameworks $(FRAMEWORKS)
+	@$(BIN)/python -m bench.torchrun_widths $(FRAMEWORKS)
 	@BENCH_TORCH=$$($(BIN)/python -m tests.real.install large-frameworks) \
 	    BENCH_PADDLE=$$($(BIN)/python -m tests.real.install frameworks) $(BIN)/python -m bench gang
 
