@@ -25,6 +25,7 @@ from typing import Any
 from tests.cluster.cluster import Cluster
 from tests.cluster.elastic import recommendation
 from tests.cluster.elastic.page import put
+from tests.cluster.elastic.recommendation import NOTICE
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.test_frameworks import CLAIM, furnish, job
 from tests.cluster.training import await_state, pods
@@ -45,7 +46,6 @@ PAUSE = 0.1  # after each of the 20 steps of a pass
 SPOT = Path(__file__).with_name("spot.txt")  # the example, which saves as soon as all is to end
 STEP = re.compile(r"^ Step=(\S+) of=(\d+) at=(\S+)$", re.MULTILINE)
 LIMIT = 300.0
-NOTICE = 30  # seconds, of a spot node
 MARGIN = 0.02
 
 
@@ -173,7 +173,12 @@ def suspended(gang: Gang) -> str:
 def evicted(gang: Gang) -> str:
     gang.await_width(3)
     node = gang.leaver()["spec"]["nodeName"]
-    words = ("--ignore-daemonsets", "--delete-emptydir-data", f"--grace-period={NOTICE}", "--timeout=90s")
+    words = (
+        "--ignore-daemonsets",
+        "--delete-emptydir-data",
+        f"--grace-period={NOTICE}",
+        "--timeout=90s",
+    )
     gang.kubectl("drain", node, f"--pod-selector=job-name={JOB}", *words, timeout=120)
     gang.kubectl("uncordon", node)
     gang.await_width(3)
@@ -245,7 +250,7 @@ def main(words: Sequence[str]) -> int:
                 lines.append(str(row))
                 wrong += [f"{row.what}: {row.rmse:.4f}"] if abs(row.rmse - undisturbed) > MARGIN else []
             else:
-                lines.append(recommendation.line(cluster, name))
+                lines.append(recommendation.line(cluster, ground, name))
             print(time.strftime("%H:%M"), lines[-1], flush=True)
     head = "| what happens | widths | steps made twice | s without a step, each time | restarts | held-out RMSE |"
     text = "\n".join((head, "| --- | --- | ---: | --- | ---: | ---: |", *lines))

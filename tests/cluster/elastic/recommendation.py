@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,8 +17,9 @@ from tests.cluster import volumes
 from tests.cluster.cluster import Cluster
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.real import has_passed
-from tests.cluster.training import await_state, manifest
+from tests.cluster.training import await_state, manifest, pods
 from tests.cluster.volumes import JOB, room_below, training_in
+from tests.grounds.cluster import Ground
 from tests.grounds.docker import PADDLE
 from tests.support.recommendation import errors, furnish_split
 from tests.support.waiting import wait_until
@@ -29,6 +30,7 @@ Json = dict[str, Any]
 PASSES = 120  # of 0.7 s
 SHARDS = 6
 LIMIT = 300.0
+NOTICE = 30  # seconds, of a spot node
 MOUNTED = "/volume"
 WIDTH: Json = {"members": "2:5", "env": {"LAUNCHER_SETTLE": "5", "LAUNCHER_SHRINK_AFTER": "5"}}
 SMALL: Json = {"cpu_nums": "50m", "pscpu": "50m"}
@@ -36,15 +38,20 @@ SMALL: Json = {"cpu_nums": "50m", "pscpu": "50m"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """Where the two pservers are, in words, what says so of the job, and which of its Jobs has the trainers."""
+    """Where the two pservers are, in words, what says so of the job, and its Jobs: that of the trainers first."""
 
     where: str
     said: Json
-    job: str
+    jobs: tuple[str, ...]
+
+    @property
+    def job(self) -> str:
+        """The Job whose width changes."""
+        return self.jobs[0]
 
 
-APART = Kind(where="2 pservers apart", said={"pservers": 2}, job=f"{JOB}-trainer")
-TOGETHER = Kind(where="2 pservers in the first pods", said={"together": True}, job=JOB)
+APART = Kind(where="2 pservers apart", said={"pservers": 2}, jobs=(f"{JOB}-trainer", f"{JOB}-pserver"))
+TOGETHER = Kind(where="2 pservers in the first pods", said={"together": True}, jobs=(JOB,))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +61,7 @@ class Rated:
     kubectl: Kubectl
     volume: volumes.Volume
     kind: Kind
+    ground: Ground
 
     def events(self, name: str) -> list[Json]:
         """Return what its leaders noted, of one kind."""
@@ -74,14 +82,20 @@ class Rated:
         first = 0 if resume is None else resume + 1
         wait_until(lambda: has_passed(self.volume, first + more - 1), timeout=LIMIT, every=0.1)
 
-    def scale(self, width: int) -> None:
-        change = json.dumps({"spec": {"parallelism": width, "completions": width}})
-        self.kubectl("patch", "job", self.kind.job, "--type=merge", "-p", change)
+    def scale(self, width: int, **more: object) -> None:
+        change = {"spec": {"parallelism": width, "completions": width, **more}}
+        self.kubectl("patch", "job", self.kind.job, "--type=merge", "-p", json.dumps(change))
         self.await_width(width)
+
+    def nodes(self, job: str) -> dict[str, str]:
+        """Return on which node each index of a Job is."""
+        index = "batch.kubernetes.io/job-completion-index"
+        found = pods(self.kubectl, f"job-name={job}")
+        return {pod["metadata"]["labels"][index]: pod["spec"]["nodeName"] for pod in found}
 
 
 @contextmanager
-def rated(cluster: Cluster, kind: Kind) -> Iterator[Rated]:
+def rated(cluster: Cluster, ground: Ground, kind: Kind) -> Iterator[Rated]:
     """Begin a training."""
     with (
         tempfile.TemporaryDirectory(prefix="elastic-") as place,
@@ -89,7 +103,7 @@ def rated(cluster: Cluster, kind: Kind) -> Iterator[Rated]:
     ):
         furnish_split(own.volume.job, SHARDS)
         own.kubectl.apply(manifest("separated", "claim.yaml"), *_made(kind))
-        yield Rated(kubectl=own.kubectl, volume=own.volume, kind=kind)
+        yield Rated(kubectl=own.kubectl, volume=own.volume, kind=kind, ground=ground)
 
 
 def _made(kind: Kind) -> list[Json]:
@@ -128,6 +142,48 @@ def first_deleted(gang: Rated) -> str:
     return "the first pod is deleted"
 
 
+def suspended(gang: Rated) -> str:
+    """Suspend every Job of it, and resume with two trainers."""
+    gang.await_width(3)
+    _suspend(gang, gang.kind.jobs, yes=True)
+    wait_until(lambda: not gang.kubectl.items("pods"), timeout=120, every=0.5)
+    _suspend(gang, gang.kind.jobs[1:], yes=False)
+    gang.scale(2, suspend=False)
+    return "suspended at 3 pods, resumed with 2"
+
+
+def _suspend(gang: Rated, jobs: Iterable[str], *, yes: bool) -> None:
+    for job in jobs:
+        gang.kubectl("patch", "job", job, "--type=merge", "-p", json.dumps({"spec": {"suspend": yes}}))
+
+
+def drained(gang: Rated) -> str:
+    """Drain the node of a trainer that does not lead; the pods of pservers stay."""
+    gang.await_width(3)
+    node = gang.nodes(gang.kind.job)["1"]
+    words = ("--ignore-daemonsets", "--delete-emptydir-data", f"--grace-period={NOTICE}", "--timeout=120s")
+    gang.kubectl("drain", node, f"--pod-selector=job-name={gang.kind.job}", *words, timeout=150)
+    gang.kubectl("uncordon", node)
+    gang.await_width(3)
+    return f"a node is drained, with {NOTICE} s"
+
+
+def lost(gang: Rated) -> str:
+    """Take the power from a node: of a trainer without a pserver beside it, or of one that has its own."""
+    gang.await_width(3)
+    beside = {*gang.nodes(f"{JOB}-pserver").values()}
+    every = gang.nodes(gang.kind.job)
+    node = next((node for index, node in sorted(every.items()) if index != "0" and node not in beside), every["1"])
+    number = int(node.rpartition("-")[2])
+    gang.ground.node(number).stop()
+    try:
+        gang.await_width(2, more=10)
+    finally:
+        gang.ground.node(number).start()
+    gang.await_width(3)
+    return "a node loses power, and is there again later"
+
+
 def undisturbed(gang: Rated) -> str:
     gang.await_width(3)
     return "undisturbed"
@@ -164,15 +220,19 @@ def _at(event: Json) -> datetime:
 Story = tuple[Kind, Callable[[Rated], str]]
 STORIES: dict[str, Story] = {
     "apart": (APART, patched),
+    "apart-suspended": (APART, suspended),
+    "apart-drained": (APART, drained),
+    "apart-lost": (APART, lost),
     "apart-undisturbed": (APART, undisturbed),
     "together": (TOGETHER, patched),
     "together-first": (TOGETHER, first_deleted),
+    "together-lost": (TOGETHER, lost),
     "together-undisturbed": (TOGETHER, undisturbed),
 }
 
 
-def line(cluster: Cluster, name: str) -> str:
+def line(cluster: Cluster, ground: Ground, name: str) -> str:
     """Play one of the stories."""
     kind, play = STORIES[name]
-    with rated(cluster, kind) as gang:
+    with rated(cluster, ground, kind) as gang:
         return came_to(gang, play(gang))
