@@ -254,7 +254,8 @@ def main(words: Sequence[str]) -> int:
             print(time.strftime("%H:%M"), lines[-1], flush=True)
     head = "| what happens | widths | steps made twice | s without a step, each time | restarts | held-out RMSE |"
     text = "\n".join((head, "| --- | --- | ---: | --- | ---: | ---: |", *lines))
-    text += f"\n\nOne process of JAX, undisturbed: {undisturbed:.4f}."
+    if undisturbed:
+        text += f"\n\nOne process of JAX, undisturbed: {undisturbed:.4f}."
     print(text)
     if asked.write:
         put("real", text)
