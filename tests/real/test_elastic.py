@@ -48,7 +48,7 @@ def begun_again(g: Gang) -> list[int]:
     steps = []
     for before, after in itertools.pairwise(made(g)):
         mine = [each for each in g.events("progress") if each["generation"] == before["generation"]]
-        steps.append(max((each["step"] + 1 for each in mine if each["pass"] > after["resume"]), default=0))
+        steps.append(max((each["step"] for each in mine if each["pass"] > after["resume"]), default=0))
     return steps
 
 

@@ -199,7 +199,7 @@ def came_to(gang: Rated, what: str) -> str:
             [each for each in reported if each["generation"] == of["generation"]] for of in (before, after)
         )
         kept = -1 if after["resume"] is None else after["resume"]
-        again.append(max((each["step"] + 1 for each in mine if (each["pass"] or 0) > kept), default=0))
+        again.append(max((each["step"] for each in mine if (each["pass"] or 0) > kept), default=0))
         still.append((_at(theirs[0]) - _at(mine[-1])).total_seconds())
     error = errors((gang.volume.output / "node_0" / "train.log").read_text())[PASSES - 1]
     cells = (
