@@ -26,10 +26,12 @@ from typing import Any, TypeVar
 
 import trustme
 
+from launcher.contract import job_of
 from tests.grounds.api.scripted import ApiServer, serving
 from tests.support import histories
 from tests.support.account import IN_A_POD, LAY_OUT, need_mounts
 from tests.support.histories import Life, Waking, Word
+from tests.support.hosts import PodNames
 from tests.support.launchers import STATUS_PORT, Launcher
 from tests.support.leftovers import check
 from tests.support.lives import LAUNCHER, WITNESS, Lives, need_namespace
@@ -61,6 +63,7 @@ class Gang:
     command: tuple[str, ...]
     process_one: bool
     api: ApiServer | None
+    names: PodNames | None
     account: Path
     enter: tuple[str, ...] = ()
     indexed: bool = False
@@ -82,15 +85,20 @@ class Gang:
         """The job's output on it."""
         return self.volume / JOB / "output"
 
+    @property
+    def shown(self) -> ApiServer | PodNames | None:
+        """Where the launchers see which pods there are, if that is no list."""
+        return self.api or self.names
+
     def launcher(self, place: int) -> Launcher:
         """Return the launcher that is in a place now; at the start places are ranks, the pservers' first."""
         return self.places[place]
 
     def start(self, *places: int) -> None:
         """Start the launchers of some places, of all where none is named."""
-        if self.api:
+        if self.shown:
             given = [(place, f"{self.prefix}-{place}", self.address(place)) for place in places or range(self.count)]
-            self.api.put(*(self._pod(*each) for each in given))
+            self.shown.put(*(self._pod(*each) for each in given))
         for place in places or range(self.count):
             self._launch(place, self.address(place), f"{self.prefix}-{place}")
         self.next_host = max(self.next_host, self.first + self.count)
@@ -101,27 +109,32 @@ class Gang:
         return self._launch(place, before.address, before.name)
 
     def replace(self, place: int) -> Launcher:
-        """Let a pod's place be taken by one with another name, uid and address (by the API alone)."""
-        assert self.api, "only the API tells of another pod"
+        """Let a pod's place be taken by one with another name, uid and address."""
+        assert self.shown, "a list tells of no other pod"
         before = self.places[place]
         host, self.next_host = self.next_host, self.next_host + 1
         address, name = f"{self.net}.{host}", f"{self.prefix}-{host}"
-        self.api.remove(before.name)
-        self.api.put(self._pod(place, name, address))
+        self.shown.remove(before.name)
+        self.shown.put(self._pod(place, name, address))
         return self._launch(place, address, name)
 
     def join(self, slot: int) -> Launcher:
         """Let a pod with a name, uid and address of its own come to a slot, beside those that are there."""
-        assert self.api, "only the API tells of another pod"
+        assert self.shown, "a list tells of no other pod"
         host, self.next_host = self.next_host, self.next_host + 1
         address, name = f"{self.net}.{host}", f"{self.prefix}-{host}"
-        self.api.put(self._pod(slot, name, address))
+        self.shown.put(self._pod(slot, name, address))
         return self._launch(len(self.places), address, name)
 
     def fade(self, slot: int, launcher: Launcher) -> None:
-        """Show a pod as being deleted, until it is removed."""
-        assert self.api, "only the API shows a pod"
-        self.api.put(self._pod(slot, launcher.name, launcher.address, leaving=True))
+        """Show a pod as being deleted, until it is hidden."""
+        assert self.shown, "a list shows no pod"
+        self.shown.put(self._pod(slot, launcher.name, launcher.address, leaving=True))
+
+    def hide(self, launcher: Launcher) -> None:
+        """Show a pod no more."""
+        assert self.shown, "a list hides no pod"
+        self.shown.remove(launcher.name)
 
     def apply(self, key: str, **env: str) -> list[Launcher]:
         """Apply another Job of this name, with other pods, which `start` starts; return those of the one before."""
@@ -242,15 +255,18 @@ class Gang:
         return labels.get(self._role(place), {})
 
     def _pod(self, place: int, name: str, address: str, *, leaving: bool = False) -> dict[str, Any]:
-        owner = f"{self.owner}-pservers" if self._role(place) == "pserver" else self.owner
+        role = self._role(place)
+        owner = f"{self.owner}-pservers" if role == "pserver" else self.owner
         index = place if place < self.pservers else place - self.pservers
-        indexed: dict[str, Any] = {"index": index} if self.indexed else {}
+        host = f"{JOB if role == 'node' else job_of(JOB, role)}-{index}"
+        indexed: dict[str, Any] = {"index": index, "hostname": host} if self.indexed else {}
         return pod(name, address, owner=owner, labels=self._labels(place), leaving=leaving, **indexed)
 
     def _launch(self, place: int, address: str, name: str) -> Launcher:
         work = self.top / "pods" / address
         work.mkdir(parents=True, exist_ok=True)
-        env = {**self._environ(place, address, work), **self.env, **self.env_of.get(place, {})}
+        found = self.names.environ(name) if self.names else {}
+        env = {**self._environ(place, address, work), **found, **self.env, **self.env_of.get(place, {})}
         before = (*self.enter, *((*IN_A_POD, LAY_OUT, str(self.account)) if self.api else ()))
         process_one = self.process_one
         # Words that begin with flags are v1's: there is no command.
@@ -304,18 +320,20 @@ def gang(
     env_of: Mapping[int, Mapping[str, str]] | None = None,
     enter: Sequence[str] = (),
     indexed: bool = False,
+    names: bool = False,
 ) -> Iterator[Gang]:
     """Start a gang, give it away, and hold at the end that nothing of it is left.
 
-    The pods meet by a list of addresses, or by the scripted API server. Their key is the Job's UID, which gives them
-    a record; without one (`key=""`, by the list alone) there is none. `pservers` of them are pservers' pods, the
-    first ones. Several gangs may follow each other in one `top`: it is one volume, with its passes. `enter` are the
-    words that lead each launcher to where it is to be. By the API pods may have completion indexes (`indexed`).
+    The pods meet by a list of addresses, by the scripted API server, or by the `names` of Indexed Jobs. Their key is
+    the Job's UID, which gives them a record; without one (`key=""`, not by the API) there is none. `pservers` of them
+    are pservers' pods, the first ones. Several gangs may follow each other in one `top`: it is one volume, with its
+    passes. `enter` are the words that lead each launcher to where it is to be. By the API pods may have completion
+    indexes (`indexed`); by names they have.
     """
     with ExitStack() as stack:
-        made = _made(stack, top, count, api, process_one)
+        made = _made(stack, top, count, api, names, process_one)
         made.pservers, made.command, made.owner = pservers, tuple(command), key or UID
-        made.enter, made.indexed = tuple(enter), indexed
+        made.enter, made.indexed = (*enter, *(made.names.hosts.enter if made.names else ())), indexed or names
         made.run = key or uuid.uuid4().hex
         made.env = {**made.env, **({} if api or not key else {"LAUNCHER_JOB_UID": key}), **(env or {})}
         made.env_of = env_of or {}
@@ -334,15 +352,16 @@ def gang(
     made.hold(words)
 
 
-def _made(stack: ExitStack, top: Path, count: int, api: bool, process_one: bool) -> Gang:
+def _made(stack: ExitStack, top: Path, count: int, api: bool, names: bool, process_one: bool) -> Gang:
     if process_one:
         need_namespace()
     for name in ("volume", "tmp", "account"):
         (top / name).mkdir(parents=True, exist_ok=True)
     (top / "trace").unlink(missing_ok=True)
     server, environ = None, {}
-    if api:
+    if api or names:
         need_mounts()
+    if api:
         authority = trustme.CA()
         server = stack.enter_context(contextmanager(serving)(ApiServer(), authority))
         environ = server.environ(top / "account", authority)
@@ -357,6 +376,7 @@ def _made(stack: ExitStack, top: Path, count: int, api: bool, process_one: bool)
         command=(),
         process_one=process_one,
         api=server,
+        names=PodNames(top / "etc") if names else None,
         account=top / "account",
     )
 

@@ -10,34 +10,13 @@ from typing import Any
 
 import pytest
 
-from launcher.contract import job_of
-from launcher.pod.settings.nouns import Role
-from tests.support.account import need_mounts
 from tests.support.gangs import Gang, gang
-from tests.support.hosts import Hosts
-from tests.support.pods import JOB
 from tests.support.script import Fault
 
 pytestmark = pytest.mark.timeout(120)
-ENV = {"LAUNCHER_PEERS": "dns:gang", "LAUNCHER_SETTLE": "1", "LAUNCHER_SHRINK_AFTER": "2"}
+ENV = {"LAUNCHER_SETTLE": "1", "LAUNCHER_SHRINK_AFTER": "2"}
 PSERVERS = 1
 READY = "1 pod is ready to take part after the next pass"
-
-
-def index(place: int) -> int:
-    return place if place < PSERVERS else place - PSERVERS
-
-
-def name(place: int) -> str:
-    role = Role.PSERVER if place < PSERVERS else Role.TRAINER
-    return f"{job_of(JOB, role)}-{index(place)}.gang"
-
-
-def start(g: Gang, hosts: Hosts, *places: int) -> None:
-    """Start pods; their names lead to them from then on."""
-    for place in places:
-        hosts.put(name(place), g.address(place))
-    g.start(*places)
 
 
 def ranks(g: Gang) -> dict[int, list[int]]:
@@ -63,28 +42,26 @@ def by_dns(
     *,
     env: dict[str, str] | None = None,
     **given: Any,  # noqa: ANN401  # as gang takes them
-) -> Iterator[tuple[Gang, Hosts]]:
+) -> Iterator[Gang]:
     """Give a gang of a pserver's pod and at most three trainers' away, none of which is started."""
-    need_mounts()
-    hosts = Hosts(top / "etc")
-    given |= {"env": {**ENV, "LAUNCHER_MEMBERS": members, **(env or {})}, "enter": hosts.enter}
-    given |= {"env_of": {place: {"JOB_COMPLETION_INDEX": str(index(place))} for place in range(4)}}
-    with gang(4, top, pservers=PSERVERS, process_one=True, start=False, **given) as g:
-        yield g, hosts
+    env = {**ENV, "LAUNCHER_MEMBERS": members, **(env or {})}
+    with gang(4, top, pservers=PSERVERS, names=True, process_one=True, start=False, env=env, **given) as g:
+        yield g
 
 
 def test_two_of_three_begin_a_third_makes_itself_known_takes_part_and_leaves_again(tmp_path: Path) -> None:
     held = [Fault("pass 2", "wait first"), Fault("pass 6", "wait second", times=0)]
-    with by_dns(tmp_path, "1:3", passes=8, faults=held) as (g, hosts):
-        start(g, hosts, 0, 1, 2)
+    with by_dns(tmp_path, "1:3", passes=8, faults=held) as g:
+        g.start(0, 1, 2)
         g.await_trace("fault", place="pass 2")
-        start(g, hosts, 3)
+        g.start(3)
         g.wait(lambda: g.places[1].status()["word"]["waiting"] == READY)
         g.go("first")
         g.await_trace("fault", 3, place="pass 6", generation=2)
         assert ranks(g) == {1: [0, 1], 2: [0, 1, 2]}
-        hosts.remove(name(3))
-        g.places.pop(3).life.send(signal.SIGTERM)
+        leaver = g.places.pop(3)
+        g.hide(leaver)
+        leaver.send(signal.SIGTERM)
         g.await_trace("fault", 2, place="pass 6", generation=3)
         g.go("second")
         assert g.verdict() == (0, "every trainer is done")
@@ -94,10 +71,10 @@ def test_two_of_three_begin_a_third_makes_itself_known_takes_part_and_leaves_aga
 
 def test_the_first_index_comes_last_and_leads_the_next_start(tmp_path: Path) -> None:
     held = [Fault("pass 2", "wait go", times=0)]
-    with by_dns(tmp_path, "1:3", env={"LAUNCHER_RESIZE": "now"}, faults=held) as (g, hosts):
-        start(g, hosts, 0, 2, 3)
+    with by_dns(tmp_path, "1:3", env={"LAUNCHER_RESIZE": "now"}, faults=held) as g:
+        g.start(0, 2, 3)
         g.await_trace("fault", 2, place="pass 2", generation=1)
-        start(g, hosts, 1)
+        g.start(1)
         g.await_trace("fault", 3, place="pass 2", generation=2)
         g.go()
         assert g.verdict()[0] == 0
@@ -107,30 +84,29 @@ def test_the_first_index_comes_last_and_leads_the_next_start(tmp_path: Path) -> 
 
 def test_a_lost_pod_s_name_leads_to_two_for_a_while_and_then_to_the_one_that_replaces_it(tmp_path: Path) -> None:
     held = [Fault("pass 2", "wait go", times=0)]
-    with by_dns(tmp_path, "1:3", env={"LAUNCHER_SHRINK_AFTER": "30"}, faults=held) as (g, hosts):
-        start(g, hosts, 0, 1, 2, 3)
+    with by_dns(tmp_path, "1:3", env={"LAUNCHER_SHRINK_AFTER": "30"}, faults=held) as g:
+        g.start(0, 1, 2, 3)
         g.await_trace("fault", 3, place="pass 2", generation=1)
-        lost, address = g.places.pop(3), f"{g.net}.9"
-        hosts.put(name(3), address)
+        lost = g.places.pop(3)
         lost.life.kill()
+        new = g.join(3)
         g.wait(lambda: "2 of 1 to 3 are there: waiting for more" in waits(g, 1))
-        g._launch(3, address, "pod-9")
-        hosts.remove(name(3), lost.address)
+        g.hide(lost)
         g.await_trace("fault", 3, place="pass 2", generation=2)
         g.go()
         assert g.verdict()[0] == 0
         one, two = g.address(1), g.address(2)
-        assert made(g) == [([one, two, lost.address], None, 0), ([one, two, address], 1, 1)]
+        assert made(g) == [([one, two, lost.address], None, 0), ([one, two, new.address], 1, 1)]
 
 
 def test_a_lost_pod_is_waited_for_and_then_the_others_go_on(tmp_path: Path) -> None:
     held = [Fault("pass 2", "wait go", times=0)]
-    with by_dns(tmp_path, "1:3", faults=held) as (g, hosts):
-        start(g, hosts, 0, 1, 2, 3)
+    with by_dns(tmp_path, "1:3", faults=held) as g:
+        g.start(0, 1, 2, 3)
         g.await_trace("fault", 3, place="pass 2", generation=1)
         lost = g.places.pop(2)
         lost.life.kill()
-        hosts.remove(name(2))
+        g.hide(lost)
         g.await_trace("fault", 2, place="pass 2", generation=2)
         g.go()
         assert g.verdict()[0] == 0
