@@ -27,13 +27,13 @@ WIDTHS = """\
 ## Widths that change
 
 Written by `python -m tests.soak.widths --write`: gangs of `1:3` to `2:4`, at times with a spare, in units of two or
-without indexes, by the scripted API server. Two to six times somebody comes, goes or is lost at a random moment; in
-the end there are enough. A pass is ten steps of 50 ms. `LAUNCHER_PEER_TIMEOUT` is 3, `LAUNCHER_SETTLE` 1,
-`LAUNCHER_SHRINK_AFTER` 2, `LAUNCHER_GRACE` 2, 6 or 10. Held of each run (`tests/soak/width_runs.py`): never two
-starts at once, one verdict, the model of an undisturbed training, ranks without a gap, a width between the bounds
-and a multiple of the unit, no shard given twice or to nobody, and no restart spent by what is planned but by each
-third in a row without a new pass. Where all is planned, and programs call `here.leaving` and have three seconds to
-save, no step is made again.
+without indexes, by the scripted API server or, each third, by the names of an Indexed Job. Two to six times somebody
+comes, goes or is lost at a random moment; in the end there are enough. A pass is ten steps of 50 ms.
+`LAUNCHER_PEER_TIMEOUT` is 3, `LAUNCHER_SETTLE` 1, `LAUNCHER_SHRINK_AFTER` 2, `LAUNCHER_GRACE` 2, 6 or 10. Held of
+each run (`tests/soak/width_runs.py`): never two starts at once, one verdict, the model of an undisturbed training,
+ranks without a gap, a width between the bounds and a multiple of the unit, no shard given twice or to nobody, and no
+restart spent by what is planned but by each third in a row without a new pass. Where all is planned, and programs
+call `here.leaving` and have three seconds to save, no step is made again.
 """
 PART_HEAD = (
     "| day | seed | seconds | of training | runs | alarms | restarts | failed | unknown | which |",

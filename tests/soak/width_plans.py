@@ -21,6 +21,7 @@ FIRST = 2.0  # the first turn comes within so many seconds of the start, or of t
 BETWEEN = 2.5
 AT_ONCE = 0.2  # so often a turn comes together with the one before it
 EARLY = 0.25  # so many runs have the first before anybody trains
+BY_DNS = 3  # each third seed
 RACES = 0.25  # in so many the last turn races with the end of the training
 LONGEST_PAUSE = 3.0  # of a Job that is suspended
 
@@ -29,7 +30,8 @@ LONGEST_PAUSE = 3.0  # of a Job that is suspended
 class Turn:
     """One event: who goes, who comes, seconds after the turn before; `lasts` seconds are between the two.
 
-    Those who are told to stop are not listed any more, or (`lingers`) shown as being deleted until they have ended.
+    Those who are told to stop are not shown any more, or (`lingers`) shown as being deleted until they have ended: a
+    name goes on leading to them.
     """
 
     kind: str
@@ -53,6 +55,7 @@ class WidthPlan:
     grace: int
     program: str
     indexed: bool
+    dns: bool  # whether they know each other by the names of an Indexed Job, not by the API
     shards: int
     first: tuple[int, ...]
     turns: tuple[Turn, ...]
@@ -140,6 +143,7 @@ DRAWS: dict[str, Callable[[_Draw], tuple[set[int], set[int]]]] = {
 
 def width_plan(seed: int) -> WidthPlan:
     """Return what a seed stands for."""
+    dns = seed % BY_DNS == 0
     dice = random.Random(f"width {seed}")  # noqa: S311  # no secret
     least, most = dice.choice(WIDTHS)
     unit = dice.choice((1, 2)) if (least, most) == (2, 4) else 1
@@ -158,7 +162,8 @@ def width_plan(seed: int) -> WidthPlan:
         resize=dice.choice(RESIZES),
         grace=dice.choice((2, 6, 10)),
         program=dice.choice((ASKS, ASKS, SAVES, ALONE)),
-        indexed=dice.random() < 0.7,
+        indexed=dice.random() < 0.7 or dns,
+        dns=dns,
         shards=dice.randint(most, 6),
         first=first,
         turns=tuple(turns),

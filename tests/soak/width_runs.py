@@ -24,7 +24,7 @@ from tests.support.volume import lay_out
 
 COMMAND = (sys.executable, "-S", str(CHILDREN / "resized.py"))
 MORE = 50  # steps, from when it is known which is the last
-DARK_FOR = 5.0  # seconds after the last turn the API shows no pod any more that nobody hears
+DARK_FOR = 5.0  # seconds after the last turn no pod is shown any more that nobody hears
 ENV = {
     "LAUNCHER_RUNTIME": "env",
     "LAUNCHER_SETTLE": "1",
@@ -48,7 +48,7 @@ class WidthResult:
 
 @dataclass(slots=True, kw_only=True)
 class Pods:
-    """The pods of a Job, by their slots; those that nobody hears and the API shows; and those that are ending."""
+    """The pods of a Job, by their slots; those that nobody hears and that are shown; and those that are ending."""
 
     g: Gang
     until: float
@@ -64,10 +64,10 @@ class Pods:
         self.here = dict(zip(slots, self.g.places, strict=True))
 
     def wait(self, check: Callable[[], object], until: float | None = None) -> None:
-        """Wait until this is so or that time has come, and unlist who has ended meanwhile."""
+        """Wait until this is so or that time has come, and hide who has ended meanwhile."""
         while not check() and (until is None or time.monotonic() < until):
             assert time.monotonic() < self.until, f"no end within {BOUND:g} s"
-            self._unlist_ended()
+            self._hide_ended()
             time.sleep(0.01)
 
     def take(self, turn: Turn) -> None:
@@ -90,7 +90,7 @@ class Pods:
             self.here[slot] = self.g.again(self.g.places.index(self.here[slot]))
             return
         if slot in self.dark:
-            self._unlist(self.dark.pop(slot))
+            self.g.hide(self.dark.pop(slot))
         self.here[slot] = self.g.join(slot)
 
     def tell(self, slot: int, each: Launcher, turn: Turn) -> None:
@@ -103,10 +103,10 @@ class Pods:
             self.g.fade(slot, each)
             self.ending.append(each)
         else:
-            self._unlist(each)
+            self.g.hide(each)
 
     def lose(self, slot: int, each: Launcher, turn: Turn) -> None:
-        """Kill a launcher, and all with it; whether the API shows its pod is the turn's kind."""
+        """Kill a launcher, and all with it; whether its pod is shown is the turn's kind."""
         self.may[id(each)].update(KILLED)
         with suppress(ProcessLookupError):
             each.kill()
@@ -117,12 +117,12 @@ class Pods:
         if turn.kind == DARK:
             self.dark[slot] = each
         else:
-            self._unlist(each)
+            self.g.hide(each)
 
     def lighten(self) -> None:
         """Show no pod any more that nobody hears."""
         while self.dark:
-            self._unlist(self.dark.popitem()[1])
+            self.g.hide(self.dark.popitem()[1])
 
     def over(self) -> bool:
         """Return whether all launchers that were left have ended."""
@@ -131,14 +131,10 @@ class Pods:
     def _gone(self, slot: int) -> None:
         self.g.places.remove(self.here.pop(slot))
 
-    def _unlist(self, each: Launcher) -> None:
-        assert self.g.api
-        self.g.api.remove(each.name)
-
-    def _unlist_ended(self) -> None:
+    def _hide_ended(self) -> None:
         for each in [each for each in self.ending if each.code is not None]:
             self.ending.remove(each)
-            self._unlist(each)
+            self.g.hide(each)
 
 
 LOSES: Mapping[str, Callable[[Pods, int, Launcher, Turn], None]] = dict.fromkeys(LOSSES, Pods.lose)
@@ -151,7 +147,8 @@ def run_widths(plan: WidthPlan, top: Path) -> WidthResult:
     with gang(
         plan.slots,
         top,
-        api=True,
+        api=not plan.dns,
+        names=plan.dns,
         process_one=True,
         indexed=plan.indexed,
         start=False,

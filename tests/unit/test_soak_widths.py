@@ -40,6 +40,7 @@ def test_a_seed_s_plan_is_the_same_again_and_two_hundred_have_turns_and_settings
     assert {plan.resize for plan in plans} == {*RESIZES}
     assert all(2 <= len(plan.turns) <= 6 and plan.most <= plan.shards <= 6 for plan in plans)
     assert any(plan.planned for plan in plans)
+    assert {(plan.dns, plan.indexed) for plan in plans} == {(True, True), (False, True), (False, False)}
 
 
 def test_who_goes_in_a_plan_is_there_and_who_comes_is_not() -> None:
