@@ -64,7 +64,7 @@ class Launcher:
 
     def __post_init__(self) -> None:
         world, pod = self.world, self.pod
-        self.who = Who(role=pod.role, address=pod.address, uid=pod.uid, boot=self.boot)
+        self.who = Who(role=pod.role, address=pod.address, uid="" if world.named else pod.uid, boot=self.boot)
         status = Status(who=self.who, key=pod.job.key, lone=pod.lone)
         self.member = Member(status=status, rules=world.rules)
         volume = world.volume if world.recorded else None

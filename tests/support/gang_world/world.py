@@ -32,6 +32,7 @@ class World:
     unit: int = 1
     asks: bool = False  # trainers ask whether all end soon, and save a pass then
     noticed: bool = False
+    named: bool = False  # nobody is told the UIDs of pods: these are known by their names in DNS
     seed: int = 0
     restarts: int = 3
     recorded: bool = True

@@ -174,6 +174,6 @@ def _vouched(recorded: Generation, statuses: list[Status], view: View) -> bool:
     if view.record.rested == recorded.number:
         return True
     boots = {status.who.boot for status in statuses}
-    pods = {status.who.uid for status in statuses if status.lone}
+    pods = {status.who.pod for status in statuses if status.lone}
     known = any(who.boot in boots for who in recorded.members)
-    return known or all(who.uid in pods for who in recorded.members)
+    return known or all(who.pod in pods for who in recorded.members)

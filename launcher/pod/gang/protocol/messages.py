@@ -52,6 +52,11 @@ class Who:
     uid: str
     boot: str
 
+    @property
+    def pod(self) -> str:
+        """What tells its pod from others: the UID, or the address where nobody was told that, as by names."""
+        return self.uid or self.address
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure(Outcome):

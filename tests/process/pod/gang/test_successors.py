@@ -147,10 +147,13 @@ def test_a_third_pod_that_saves_longest_is_waited_for(tmp_path: Path, elsewhere:
         assert (g.output / f".launcher/{UID}/rest").exists()
 
 
-def test_a_leader_that_is_told_to_stop_with_all_others_answers_until_it_is_overtaken(tmp_path: Path) -> None:
+@pytest.mark.parametrize("names", [False, True], ids=["by the API", "by names"])
+def test_a_leader_that_is_told_to_stop_with_all_others_answers_until_it_is_overtaken(
+    tmp_path: Path, names: bool
+) -> None:
     """The new pods wait for the lease of one that saves, not for its grace."""
-    saving = Fault("pass 1", "deaf", rank=2, generation=1)
-    with gang(3, tmp_path, api=True, process_one=True, faults=[saving, HELD], env={"LAUNCHER_GRACE": LONG}) as g:
+    saving, env = Fault("pass 1", "deaf", rank=2, generation=1), {"LAUNCHER_GRACE": LONG}
+    with gang(3, tmp_path, api=not names, names=names, process_one=True, faults=[saving, HELD], env=env) as g:
         g.await_trace("fault", 3, do="wait")
         told = list(g.places)
         for each in told:

@@ -343,6 +343,18 @@ def test_strangers_of_the_record_are_waited_for_until_they_must_know() -> None:
     assert lead(Lead(), known, RULES).hold == 0
 
 
+@pytest.mark.parametrize(
+    ("third", "hold"), [(3, 0.0), (9, NOW + LIMITS.lost + LIMITS.lease)], ids=["here", "unknown"]
+)
+def test_by_names_or_a_list_who_is_here_again_is_known_by_its_address(third: int, hold: float) -> None:
+    """Nobody is told the UIDs of pods there."""
+    here = [replace(status(number), who=replace(who(number), uid="")) for number in (1, 2, 3)]
+    before = [replace(who(number, boot="0"), uid="") for number in (1, 2, third)]
+    seen = view(*here, record=Recorded(highest=4, latest=gang(4, *before)))
+    made = lead(lead(Lead(), seen, RULES), replace(seen, record=Recorded(highest=5, made=5)), RULES)
+    assert made.hold == hold
+
+
 def test_a_number_that_was_given_up_is_not_asked_for_again() -> None:
     """The record may yet make it."""
     asked = lead(STALE, view(), RULES).asked
