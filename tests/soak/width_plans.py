@@ -22,6 +22,7 @@ BETWEEN = 2.5
 AT_ONCE = 0.2  # so often a turn comes together with the one before it
 EARLY = 0.25  # so many runs have the first before anybody trains
 BY_DNS = 3  # each third seed
+UNSEEING = 2.0  # by DNS a pod looks for the others so many seconds after it began, and a turn comes as much later
 RACES = 0.25  # in so many the last turn races with the end of the training
 LONGEST_PAUSE = 3.0  # of a Job that is suspended
 
@@ -144,15 +145,16 @@ DRAWS: dict[str, Callable[[_Draw], tuple[set[int], set[int]]]] = {
 def width_plan(seed: int) -> WidthPlan:
     """Return what a seed stands for."""
     dns = seed % BY_DNS == 0
+    later = UNSEEING if dns else 0.0
     dice = random.Random(f"width {seed}")  # noqa: S311  # no secret
     least, most = dice.choice(WIDTHS)
     unit = dice.choice((1, 2)) if (least, most) == (2, 4) else 1
     slots = most + (spares := dice.choice((0, 0, 1)))
     first = tuple(range(dice.randint(max(1, least - 1), slots) if dice.random() < 0.3 else slots))
     draw = _Draw(dice=dice, least=least, slots=slots, here=set(first))
-    turns = [draw.turn(dice.uniform(0.0, FIRST))]
+    turns = [draw.turn(later + dice.uniform(0.0, FIRST))]
     for _ in range(dice.randint(1, 5)):
-        turns.append(draw.turn(0.0 if dice.random() < AT_ONCE else dice.uniform(0.0, BETWEEN)))
+        turns.append(draw.turn(0.0 if dice.random() < AT_ONCE else later + dice.uniform(0.0, BETWEEN)))
     return WidthPlan(
         seed=seed,
         least=least,
