@@ -95,6 +95,7 @@ def sweep(histories: Iterable[Sequence[Fault]], size: int, seed: int = 0) -> set
             separated=number % 5 == 0,
             eager=number % 3 > 0,
             talks=number % 4 == 0,
+            named=number % 7 == 3,
             restarts=(6, 1, 6, 0, 2)[number % 5],
         )
         try:
@@ -132,6 +133,7 @@ def elastic(faults: Sequence[Fault], number: int, size: int = 3) -> World:
         separated=apart,
         eager=number % 4 > 0,
         talks=number % 7 == 0,
+        named=number % 6 == 1,
         restarts=(6, 3)[number % 2],
     )
     try:
