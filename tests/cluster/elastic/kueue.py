@@ -134,7 +134,7 @@ def test_the_desk_scales_a_queued_job_by_suspending_it_and_says_so(
     for width in (2, 3):
         with timed(f"scale --suspend to {width} -> a pass by {width}"):
             said = me("scale", NAME, str(width), "--suspend", timeout=60)
-            assert (said.code, f"starts it again with {width} pods" in said.out) == (0, True), said.err
+            assert (said.code, f"starts it again with {width} pods" in said.err) == (0, True), said.err
             await_width(claimed, width)
     (claimed.path / "enough").touch()
     await_state(namespace, "Complete", name=NAME)

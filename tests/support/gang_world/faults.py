@@ -19,6 +19,7 @@ from tests.support.gang_world.world import START, World
 
 CURED = 25.0  # until then everything that a fault did has passed
 KUBELET = 5.0  # after the grace of its launcher a pod that was told to stop is killed
+EBB = 1.5  # from one pod to the next, where all are told one after the other: enough to train again
 PATIENCE = 190.0  # from then on until every launcher has its verdict
 
 
@@ -128,13 +129,17 @@ def unfit(world: World, pod: Pod, fault: Fault) -> None:
 
 
 def suspend(world: World, pod: Pod, fault: Fault) -> None:
-    """Every pod is told to stop; later as many come as the detail says."""
-    job = pod.job
-    for each in list(job.present):
-        world.drop(each)
-        _told(world, each)
+    """Every pod is told to stop, at once or one after the other; later as many come as the detail says."""
+    job, apart = pod.job, EBB * (fault.detail % 2)
+    for number, each in enumerate(list(job.present)):
+        world.after(number * apart, None, partial(_ends, world, each))
     wide = _wide(world, fault.detail)
-    world.after(fault.span, None, partial(_come, world, job, wide))
+    world.after(world.size * apart + fault.span, None, partial(_come, world, job, wide))
+
+
+def _ends(world: World, pod: Pod) -> None:
+    world.drop(pod)
+    _told(world, pod)
 
 
 def _wide(world: World, detail: int) -> int:

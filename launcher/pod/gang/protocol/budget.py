@@ -29,7 +29,8 @@ def spent_by(last: Generation, reached: int) -> int:
 def following(last: Generation, cause: Failure, reached: int, *, planned: bool = False) -> Generation:
     """Return what the start after a generation counts: of restarts, of passes, of failures alike.
 
-    `planned`: it trained, and ended as planned. This spends nothing, but each third time in a row without a new pass.
+    `planned`: it trained, and ended as planned, for pods that came. This spends nothing, but each third time in a row
+    without a new pass.
     """
     alike = _failures_alike(last, cause, reached)
     left = (last.left if reached <= _reached(last) else 0) + planned

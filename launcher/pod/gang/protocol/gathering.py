@@ -112,7 +112,12 @@ def _ask(before: Lead, view: View, rules: Rules) -> Lead:
     if last is None or last.number < newest:
         last = _by_members(statuses, newest, reached)
     trained = before.begun is not None or before.word.number != newest  # another leader may have trained with it
-    like = following(last, cause, reached, planned=rules.width is not None and cause.told and trained)
+    known = {who.boot for who in last.members}
+    moved = any(
+        status.who.boot not in known for status in statuses
+    )  # those who only leave come to an end by themselves
+    planned = rules.width is not None and cause.told and trained and moved
+    like = following(last, cause, reached, planned=planned)
     if repeated := hopeless(cause, like):
         return seal(before, repeated, view)
     if like.restarts > last.restarts and like.spent > rules.restarts:

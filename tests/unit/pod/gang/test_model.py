@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from launcher.pod.gang.protocol.budget import MOST_LEFT
 from launcher.pod.gang.protocol.leader import TRANSITIONS
 from launcher.pod.gang.protocol.messages import Stage
 from launcher.pod.settings.nouns import Resize
@@ -192,6 +193,18 @@ def test_one_that_leaves_is_not_waited_for_and_one_that_is_lost_is_for_a_while()
     assert widths(lost) == [(3, 0), (2, 1)]
     back = quiet(Resize.PASS, Fault(at=4.0, what="vanish", slot=2, span=12.0))
     assert widths(back) == [(3, 0), (3, 1)]
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_suspension_costs_nothing_also_where_the_pods_are_told_one_after_the_other(at_once: bool) -> None:
+    most = 0
+    for seed in range(40):
+        world = World(size=5, least=1, eager=True, named=seed % 2 == 0, seed=seed, restarts=0)
+        play(world, [Fault(at=2.0 + seed / 8, what="suspend", span=6.0, detail=4 + 5 * (not at_once))])
+        assert {verdict.code for verdict in world.job.checks.verdicts} == {0}, "\n".join(world.story)
+        assert {restarts for _, restarts in widths(world)} == {0}
+        most = max(most, len(widths(world)))
+    assert at_once or most > MOST_LEFT + 1, "no row of narrower and narrower starts was played"
 
 
 def test_a_newcomer_whose_data_is_bad_ends_no_gang_that_trains_without_it() -> None:
