@@ -14,7 +14,7 @@ from tests.support.histories import Life
 
 THIRD = 3  # planned end in a row without a new pass spends a restart
 LONG = 6  # a grace of so many seconds is enough to save a pass in its half, on a busy machine too
-SAYS_PLANNED = ("told to stop", "ready to take part")
+SAYS_PLANNED = ("told to stop", "ready to take part", "ended as planned")
 Lines = Sequence[Mapping[str, Any]]
 
 
