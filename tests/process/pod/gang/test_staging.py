@@ -71,7 +71,7 @@ from launcher.pod.settings.variables import read_settings
 
 troubles = int(sys.argv[1])
 
-def stage(tell):
+def stage(tell, *, files):
     global troubles
     troubles -= 1
     if troubles >= 0:
@@ -83,7 +83,7 @@ begun = None
 with Membership(settings, inbox, story.tell, story.facts) as gang:
     try:
         while begun is None:
-            gang.meet()
+            gang.meet(stage)
             gang.stage(stage)
             begun = gang.assemble()
         found = {"number": begun.number, "restarts": begun.restarts, "cause": begun.cause}
