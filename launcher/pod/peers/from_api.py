@@ -182,7 +182,7 @@ def wanted(settings: Settings) -> dict[Role, Group]:
         return {Role.NODE: _group(Role.NODE, selector, most, settings.counted_by, least)}
     return {
         Role.PSERVER: _group(Role.PSERVER, f"{PSERVERS_LABEL}={settings.gang}", settings.pservers, "PSERVERS"),
-        Role.TRAINER: _group(Role.TRAINER, f"{TRAINERS_LABEL}={settings.gang}", most, "TRAINERS", least),
+        Role.TRAINER: _group(Role.TRAINER, f"{TRAINERS_LABEL}={settings.gang}", most, settings.counted_by, least),
     }
 
 

@@ -68,7 +68,7 @@ def _places(settings: Settings) -> dict[Role, PeerNames]:
 
 
 def _place(settings: Settings, role: Role, name: str, job: str, expected: int, least: int) -> PeerNames:
-    counted_by = {Role.NODE: settings.counted_by, Role.PSERVER: "PSERVERS", Role.TRAINER: "TRAINERS"}[role]
+    counted_by = "PSERVERS" if role is Role.PSERVER else settings.counted_by
     if settings.index is None:
         return PeerNames(names=(name,), expected=expected, counted_by=counted_by, apart=False)
     own = settings.index if role is settings.role else None

@@ -107,7 +107,8 @@ def missing(group: Group, ours: Collection[Seen], *, others: int) -> str:
         why[_SHOWN:] = [f"and {len(why) - _SHOWN} more"]
     here = sum(not pod.over for pod in ours)
     if here < group.enough:
-        why.append(f"{here} pods exist, {group.in_words} expected by {group.counted_by}")
+        exist = "1 pod exists" if here == 1 else f"{here} pods exist"
+        why.append(f"{exist}, {group.in_words} expected by {group.counted_by}")
     if others:
         why.append(f"{others} more with this label belong to another Job")
     return f"{count}: " + "; ".join(why)

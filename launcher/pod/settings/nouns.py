@@ -185,7 +185,7 @@ class Settings:
     pservers: int  # together with trainers in the first so many pods
     trainers: int  # at the most
     width: Width
-    counted_by: str
+    counted_by: str  # the variable that tells how many trainers
     job: str
     gang: str
     namespace: str

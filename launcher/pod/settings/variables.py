@@ -255,7 +255,7 @@ class Counts:
     pservers: int
     trainers: int  # at the most
     least: int  # trainers that are enough
-    by: str
+    by: str  # the variable that tells how many trainers
 
     @classmethod
     def read(cls, reader: Reader, peers: Peers, role: Role, runtime: Runtime) -> Counts:
@@ -282,8 +282,8 @@ class Counts:
             if given and own and given != own:
                 reader.problem(name, str(given), f"{own}, the number in LAUNCHER_PEERS")
             found.append(given or own)
-        by = " and ".join("LAUNCHER_MEMBERS" if most and name == trains else name for name in asked)
         least = min(least, most) or found[-1]
         # In the trainers' pods as many as there always are: a run's pservers keep their number.
         together = role is Role.NODE and runtime.has_pservers
+        by = "LAUNCHER_MEMBERS" if most else trains
         return cls(pservers=least if together else found[0], trainers=found[-1], least=least, by=by)

@@ -78,6 +78,22 @@ def test_a_pod_that_is_lost_is_waited_for_and_then_the_others_go_on(tmp_path: Pa
         assert "2 of 1 to 3 are there: waiting for more" in [each["reason"] for each in waits]
 
 
+def test_fewer_than_the_least_wait_and_say_so_until_the_rejoin_time_out(tmp_path: Path) -> None:
+    """As where somebody else than the desk has scaled the Job below its least."""
+    env = ENV | {"LAUNCHER_MEMBERS": "2:3", "LAUNCHER_REJOIN_TIMEOUT": "5"}
+    held = [Fault("pass 2", "wait", times=0)]
+    with gang(4, tmp_path, pservers=1, api=True, process_one=True, start=False, env=env, faults=held) as g:
+        g.start(0, 1, 2)
+        g.await_trace("fault", 2, place="pass 2", generation=1)
+        leave(g, 2)
+        code, message = g.verdict()
+        assert code == 76
+        why = "1 of 2 to 3 trainers are running: 1 pod exists, 2 to 3 expected by LAUNCHER_MEMBERS"
+        assert message == f"the gang did not come together again (LAUNCHER_REJOIN_TIMEOUT): {why}"
+        assert why in [each["reason"] for each in g.places[1].events() if each["event"] == "waiting_for_peers"]
+        assert made(g) == [(3, None, 0)]
+
+
 def test_each_shard_is_in_one_pod_also_where_another_slot_takes_part_at_the_same_width(tmp_path: Path) -> None:
     """From slots 0, 1 and 2 to 0, 1 and 3: ranks 0 and 1 stay, and yet have other shards."""
     held = [Fault("pass 2", "wait go", times=0)]

@@ -65,7 +65,7 @@ def test_a_gang_that_may_be_narrower_has_those_who_are_there() -> None:
     assert len(two.trainers) == 2
     assert two.digest != complete(*THREE, group=NARROW).digest
     assert reason(THREE[0], group=NARROW) == (
-        "1 of 2 to 3 pods are running: 1 pods exist, 2 to 3 expected by LAUNCHER_MEMBERS"
+        "1 of 2 to 3 pods are running: 1 pod exists, 2 to 3 expected by LAUNCHER_MEMBERS"
     )
     assert reason(*THREE, seen(3), group=NARROW).startswith("4 pods are running, 2 to 3 expected: waiting for one")
     alike = reason(seen(0, index=0), seen(1, index=0), me=seen(0, index=0), group=NARROW)
@@ -253,7 +253,7 @@ def test_roles_apart_name_whom_either_role_waits_for() -> None:
     waiting = settle(APART, {Role.PSERVER: (), Role.TRAINER: THREE[:1]}, THREE[0], Role.TRAINER, "")
     assert isinstance(waiting, Waiting)
     assert "0 of 2 pservers are running: 0 pods exist, 2 expected by PSERVERS" in waiting.reason
-    assert "1 of 2 trainers are running: 1 pods exist, 2 expected by TRAINERS" in waiting.reason
+    assert "1 of 2 trainers are running: 1 pod exists, 2 expected by TRAINERS" in waiting.reason
 
 
 def test_a_pserver_is_ranked_among_the_pservers() -> None:

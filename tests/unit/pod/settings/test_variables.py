@@ -331,7 +331,7 @@ def test_roles_apart_have_their_own_numbers() -> None:
     apart = SEED | {"LAUNCHER_ROLE": "trainer", "PSERVERS": "2", "TRAINERS": "10", "LAUNCHER_GANG": "g"}
     settings = read_settings(apart, CONFIG)
     assert (settings.pservers, settings.trainers, settings.separated) == (2, 10, True)
-    assert settings.counted_by == "PSERVERS and TRAINERS"
+    assert settings.counted_by == "TRAINERS"
     assert settings.gang == "g"
     assert read_settings(apart | {"TRAINERS": ""}, CONFIG).trainers == 3
     assert read_settings(apart | {"LAUNCHER_ROLE": "pserver"}, ("--num_passes=1",)).role is Role.PSERVER
@@ -492,7 +492,7 @@ def test_a_gang_may_be_narrower() -> None:
     assert not read_settings(SEED, CONFIG).width.elastic
     apart = read_settings(APART | {"LAUNCHER_MEMBERS": "1:3"}, PROGRAM)
     assert (apart.pservers, apart.trainers, apart.members) == (2, 3, 5)
-    assert apart.counted_by == "PSERVERS and LAUNCHER_MEMBERS"
+    assert apart.counted_by == "LAUNCHER_MEMBERS"
 
 
 def test_a_gang_may_be_narrower_by_the_names_of_an_indexed_job_too() -> None:
