@@ -113,9 +113,8 @@ def _ask(before: Lead, view: View, rules: Rules) -> Lead:
         last = _by_members(statuses, newest, reached)
     trained = before.begun is not None or before.word.number != newest  # another leader may have trained with it
     known = {who.boot for who in last.members}
-    moved = any(
-        status.who.boot not in known for status in statuses
-    )  # those who only leave come to an end by themselves
+    # Where pods only leave, it comes to an end by itself.
+    moved = any(status.who.boot not in known for status in statuses)
     planned = rules.width is not None and cause.told and trained and moved
     like = following(last, cause, reached, planned=planned)
     if repeated := hopeless(cause, like):
