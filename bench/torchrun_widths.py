@@ -16,12 +16,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from bench.framework_table import spread
 from bench.machine import busy, described
 from tests.cluster.elastic.page import put
 from tests.real import install
@@ -147,9 +148,14 @@ SIDES: dict[str, Callable[[Path, Path], AbstractContextManager[Side]]] = {
 }
 
 
-def played(begin: Callable[[Path, Path], AbstractContextManager[Side]], python: Path) -> tuple[Took, Took]:
-    """Let one of three leave, and come again; return what each took."""
-    with tempfile.TemporaryDirectory(prefix="widths-") as place, begin(Path(place), python) as side:
+def played(begin: Callable[[Path, Path], AbstractContextManager[Side]], python: Path) -> Sequence[Took]:
+    """Let one of three leave, and come again if the others train by then; return what each took."""
+    with (
+        tempfile.TemporaryDirectory(prefix="widths-") as place,
+        (Path(place) / "told").open("w") as told,
+        redirect_stdout(told),  # what pytest shows where a test fails
+        begin(Path(place), python) as side,
+    ):
         side.met(3, 0.0)
         time.sleep(1.0)
         found: list[Took] = []
@@ -159,18 +165,37 @@ def played(begin: Callable[[Path, Path], AbstractContextManager[Side]], python: 
             try:
                 found.append(side.met(width, since))
             except AssertionError:  # never within the limit: nothing can come after it
+                found.append(None)
                 break
             time.sleep(1.0)
-        left, came = (*found, None, None)[:2]
-        return left, came
+        return found
 
 
-def shown(every: Sequence[Took]) -> str:
-    """Return the medians of those that came to an end, and how many did not."""
-    ended = [each for each in every if each]
-    never = f"{len(every) - len(ended)} of {len(every)} not within {LIMIT:.0f} s" if len(ended) < len(every) else ""
-    medians = [f"{statistics.median(each):.1f}" for each in zip(*ended, strict=True)]
-    return "; ".join(filter(None, (" / ".join(medians), never)))
+def rows(found: Mapping[str, Sequence[Sequence[Took]]]) -> Iterator[str]:
+    """Say of each side what both changes took; the second one is not tried where the first never ended."""
+    changes_told = "one of three leaves -> two train | of it nobody trained | it comes again -> three train"
+    yield f"| within {LIMIT:.0f} s | {changes_told} | of it nobody trained |"
+    yield "| --- | ---: | ---: | ---: | ---: |"
+    for name, tries in found.items():
+        changes = [[each[change] for each in tries if len(each) > change] for change in range(2)]
+        cells = [spread([each and each[which] for each in change]) for change in changes for which in range(2)]
+        yield f"| {name} | {' | '.join(cells)} |"
+
+
+def ratios(found: Mapping[str, Sequence[Sequence[Took]]]) -> Iterator[str]:
+    """Say what ours takes beside what each of the others does, where that came to an end."""
+    ours, *others = found
+    for other in others:
+        told = []
+        for change, what in enumerate(("one leaves", "one comes")):
+            mine, its = (_ended(found[side], change) for side in (ours, other))
+            if mine and its:
+                told.append(f"{statistics.median(mine) / statistics.median(its):.2f} where {what}")
+        yield f"Ours beside {other}: {', '.join(told) or '-'}."
+
+
+def _ended(tries: Sequence[Sequence[Took]], change: int) -> list[float]:
+    return [took[0] for each in tries if len(each) > change and (took := each[change])]
 
 
 def main(words: Sequence[str]) -> int:
@@ -179,16 +204,13 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--write", action="store_true", help="put the table into bench/elastic.md")
     asked = parser.parse_args(words)
     python = install.python(install.LARGE)
-    found: dict[str, list[tuple[Took, Took]]] = {name: [] for name in SIDES}
+    found: dict[str, list[Sequence[Took]]] = {name: [] for name in SIDES}
     for _ in range(ROUNDS):
         for name, begin in SIDES.items():
             found[name].append(played(begin, python))
             print(name, found[name][-1], file=sys.stderr, flush=True)
-    lines = ["| | one of three leaves -> two train | it comes again -> three train |", "| --- | ---: | ---: |"]
-    lines += [
-        f"| {name} | {' | '.join(shown(each) for each in zip(*took, strict=True))} |" for name, took in found.items()
-    ]
-    table = "\n".join((*lines, "", f"torch {_version(python)}; {described()}; load {busy():.0f}."))
+    machine = f"torch {_version(python)}; {described()}; load {busy():.0f}."
+    table = "\n".join((*rows(found), "", *ratios(found), machine))
     print(table)
     if asked.write:
         put("torchrun", table)
