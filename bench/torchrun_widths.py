@@ -117,9 +117,11 @@ def theirs(top: Path, python: Path, *, apart: bool) -> Iterator[Side]:
             *(str(python), "-m", "torch.distributed.run", "--nnodes=2:3", "--nproc-per-node=1", "--max-restarts=9"),
             *("--rdzv-backend=c10d", f"--rdzv-endpoint=127.0.0.1:{PORT}", "--rdzv-id=widths", str(top / "train.py")),
         )
-        env = {**os.environ, "NOTES": str(top / "notes"), "OMP_NUM_THREADS": "1", APART: str(int(apart))}
+        own = {"NOTES": str(top / "notes"), "OMP_NUM_THREADS": "1", "TMPDIR": str(top), APART: str(int(apart))}
         with (top / "said").open("ab") as said:
-            agents.append(subprocess.Popen(words, env=env, stdout=said, stderr=said, start_new_session=True))
+            agents.append(
+                subprocess.Popen(words, env={**os.environ, **own}, stdout=said, stderr=said, start_new_session=True)
+            )
 
     start()
     wait_until(_listens, timeout=LIMIT)  # or another one would have the rendezvous, and take it away with it

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from tests.cluster.elastic.queues import URGENT, a_queue, put_in_queue, urgent
 from tests.cluster.elastic.wide import NAME, await_width, made, me, restarts, told, wide
 from tests.cluster.kubectl import Kubectl, KubectlFailed
-from tests.cluster.pods import job, spec
 from tests.cluster.training import await_state, manifest
 from tests.cluster.volumes import Volume
 from tests.grounds.cluster import Ground, NoGround
@@ -26,9 +26,7 @@ from tests.support.waiting import wait_until
 __all__ = ["me"]
 pytestmark = pytest.mark.usefixtures("box", "images")
 
-QUEUE, URGENT = "mine", "urgent"
-QUOTA = 300  # thousandths of a processor: three pods
-RESOURCES = ("cpu", "memory")
+CPU = 100  # thousandths of a processor, of a pod
 WATCHED = 50  # passes of a third of a second
 
 
@@ -47,44 +45,9 @@ def kueue(ground: Ground) -> Iterator[None]:
 
 @pytest.fixture
 def queue(namespace: Kubectl) -> Iterator[None]:
-    """A queue with room for three pods, and a class of work that goes before other work."""
-    namespace.apply(*of_the_queue(namespace.namespace))
-    namespace("wait", "--for=condition=Active", "localqueue", QUEUE, "--timeout=30s")
-    yield
-    for kinds in ("job", "localqueue,clusterqueue,resourceflavor,workloadpriorityclass"):
-        namespace("delete", kinds, "--all", "--timeout=60s", timeout=90)
-
-
-def of_the_queue(namespace: str) -> tuple[dict[str, Any], ...]:
-    """Return what makes a queue."""
-    quotas = [{"name": "cpu", "nominalQuota": f"{QUOTA}m"}, {"name": "memory", "nominalQuota": "64Gi"}]
-    group = {"coveredResources": list(RESOURCES), "flavors": [{"name": "any", "resources": quotas}]}
-    preemption = {"withinClusterQueue": "LowerPriority"}
-    ours = {"namespaceSelector": {}, "resourceGroups": [group], "preemption": preemption}
-    local = kueues("LocalQueue", QUEUE, spec={"clusterQueue": "ours"})
-    local["metadata"]["namespace"] = namespace
-    return (
-        kueues("ResourceFlavor", "any"),
-        kueues("ClusterQueue", "ours", spec=ours),
-        local,
-        kueues("WorkloadPriorityClass", URGENT, value=1000),
-    )
-
-
-def kueues(kind: str, name: str, **more: object) -> dict[str, Any]:
-    """Return an object of Kueue's."""
-    return {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": kind, "metadata": {"name": name}, **more}
-
-
-def urgent() -> dict[str, Any]:
-    """Return a Job of one pod that goes before ours, and does not end."""
-    requests = {"resources": {"requests": {"cpu": "100m", "memory": "16Mi"}}}
-    found = job(URGENT, spec("sleep 1000 & wait", container=requests), parallelism=1, completions=1)
-    found["metadata"]["labels"] = {
-        "kueue.x-k8s.io/queue-name": QUEUE,
-        "kueue.x-k8s.io/priority-class": URGENT,
-    }
-    return found
+    """A queue with room for three pods."""
+    with a_queue(namespace, cpu=CPU):
+        yield
 
 
 def admit_anew(kubectl: Kubectl) -> None:
@@ -113,10 +76,7 @@ def queued(me: User, most: int) -> list[dict[str, Any]]:
     """Return a job of ours in the queue, of which a part may be admitted."""
     objects = made(me, most=most)
     (ours,) = [each for each in objects if each["kind"] == "Job"]
-    ours["metadata"].setdefault("labels", {})["kueue.x-k8s.io/queue-name"] = QUEUE
-    ours["metadata"].setdefault("annotations", {}).update(
-        {"kueue.x-k8s.io/job-min-parallelism": "1", "kueue.x-k8s.io/job-completions-equal-parallelism": "true"}
-    )
+    put_in_queue(ours, least=1)
     return objects
 
 
@@ -150,7 +110,7 @@ def test_a_job_admitted_in_part_is_preempted_and_resumes_narrower_unattended(
     with pytest.raises(KubectlFailed, match="cannot change when partial admission is enabled"):
         wide(namespace, 2)
     with timed("preempted -> a pass by 2"):
-        namespace.apply(urgent())
+        namespace.apply(urgent(cpu=CPU))
         await_width(claimed, 2)
     namespace("delete", "job", URGENT)
     passes = len(told(claimed))

@@ -22,15 +22,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml  # type: ignore[import-untyped]  # comes with the kubernetes package, its stubs do not
+
 from tests.cluster.cluster import Cluster
 from tests.cluster.elastic import recommendation
 from tests.cluster.elastic.page import put
-from tests.cluster.elastic.recommendation import NOTICE
+from tests.cluster.elastic.queues import URGENT, a_queue, put_in_queue, urgent
+from tests.cluster.elastic.recommendation import CPU, NOTICE
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.test_frameworks import CLAIM, furnish, job
 from tests.cluster.training import await_state, pods
 from tests.cluster.volumes import JOB, Training, room_below, shared, training_in
 from tests.grounds.cluster import Ground
+from tests.grounds.controllers import KUEUE, beside
 from tests.grounds.docker import image_tar, paddle_tar
 from tests.real import install
 from tests.real.frameworks import ENVIRON, JAX
@@ -104,9 +108,16 @@ class Row:
 
 @contextmanager
 def jax_gang(
-    cluster: Cluster, ground: Ground, packages: Path, *, members: str, pods_: int, spares: int = 0
+    cluster: Cluster,
+    ground: Ground,
+    packages: Path,
+    *,
+    members: str,
+    pods_: int,
+    spares: int = 0,
+    queued: bool = False,
 ) -> Iterator[Gang]:
-    """Begin a training with so many pods."""
+    """Begin a training with so many pods; in a queue with three of them."""
     with ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="elastic-")))
         training = stack.enter_context(training_in(cluster, room_below(place)))
@@ -121,7 +132,7 @@ def jax_gang(
         text = text.replace("parallelism: 5", f"parallelism: {pods_}").replace(
             "completions: 5", f"completions: {pods_}"
         )
-        text = text.replace("tolerationSeconds: 30", "tolerationSeconds: 5").replace("cpu: 500m", "cpu: 50m")
+        text = text.replace("tolerationSeconds: 30", "tolerationSeconds: 5").replace("cpu: 500m", f"cpu: {CPU}m")
         text = text.replace("memory: 2Gi", "memory: 1Gi")
         own = {
             "PASSES": EPOCHS,
@@ -132,8 +143,18 @@ def jax_gang(
         }
         lines = "".join(f'        - name: {key}\n          value: "{value}"\n' for key, value in own.items())
         text = text.replace("        - name: LAUNCHER_GRACE\n", f"{lines}        - name: LAUNCHER_GRACE\n", 1)
-        kubectl.apply(text)
+        if queued:
+            stack.enter_context(a_queue(kubectl, cpu=CPU))
+        kubectl.apply(*(_queued(text) if queued else (text,)))
         yield Gang(kubectl=kubectl, training=training, ground=ground)
+
+
+def _queued(text: str) -> list[Json]:
+    objects = list(yaml.safe_load_all(text))
+    for each in objects:
+        if each["kind"] == "Job":
+            put_in_queue(each, least=2)
+    return objects
 
 
 def came_to(gang: Gang, what: str) -> Row:
@@ -206,6 +227,14 @@ def spared(gang: Gang) -> str:
     return "a node loses power, with a spare"
 
 
+def preempted(gang: Gang) -> str:
+    gang.await_width(3)
+    gang.kubectl.apply(urgent(cpu=CPU))
+    gang.await_width(2)
+    gang.kubectl("delete", "job", URGENT)
+    return "in Kueue, 5 pods wanted and 3 admitted: preempted"
+
+
 def alone() -> float:
     """Return the held-out error of one undisturbed process."""
     python = install.python(install.FRAMEWORKS)
@@ -223,9 +252,13 @@ SCENARIOS: dict[str, Scenario] = {
     "planned": (planned, {"members": "2:5", "pods_": 3}),
     "suspended": (suspended, {"members": "2:5", "pods_": 3}),
     "evicted": (evicted, {"members": "2:5", "pods_": 3}),
+    "queued": (preempted, {"members": "2:5", "pods_": 5, "queued": True}),
     "lost": (lost, {"members": "2:5", "pods_": 3}),
     "spared": (spared, {"members": "2:2", "pods_": 3, "spares": 1}),
 }
+
+
+QUEUED = {"queued", "apart-queued"}  # Kueue is built for these: three minutes
 
 
 def main(words: Sequence[str]) -> int:
@@ -237,7 +270,9 @@ def main(words: Sequence[str]) -> int:
     asked = parser.parse_args(words)
     names, lines, wrong = asked.names or every, [], []
     packages, undisturbed = install.packages(install.FRAMEWORKS), alone() if SCENARIOS.keys() & {*names} else 0.0
-    with Ground.start() as ground:
+    with Ground.start() as ground, ExitStack() as stack:
+        if QUEUED & {*names}:
+            stack.enter_context(beside(ground, KUEUE))
         ground.load_image(image_tar())
         if recommendation.STORIES.keys() & {*names}:
             ground.load_image(paddle_tar())

@@ -6,8 +6,8 @@ import itertools
 import json
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 from launcher.job import PaddleJob, Volume
 from tests.cluster import volumes
 from tests.cluster.cluster import Cluster
+from tests.cluster.elastic.queues import URGENT, a_queue, put_in_queue, urgent
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.real import has_passed
 from tests.cluster.training import await_state, manifest, pods
@@ -30,10 +31,13 @@ Json = dict[str, Any]
 PASSES = 120  # of 0.7 s
 SHARDS = 6
 LIMIT = 300.0
+INDEX = "batch.kubernetes.io/job-completion-index"
+HOST = "kubernetes.io/hostname"
 NOTICE = 30  # seconds, of a spot node
 MOUNTED = "/volume"
 WIDTH: Json = {"members": "2:5", "env": {"LAUNCHER_SETTLE": "5", "LAUNCHER_SHRINK_AFTER": "5"}}
-SMALL: Json = {"cpu_nums": "50m", "pscpu": "50m"}
+CPU = 50  # thousandths of a processor
+SMALL: Json = {"cpu_nums": f"{CPU}m", "pscpu": f"{CPU}m"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +47,7 @@ class Kind:
     where: str
     said: Json
     jobs: tuple[str, ...]
+    queued: bool = False  # five trainers, of which the queue admits three
 
     @property
     def job(self) -> str:
@@ -51,6 +56,8 @@ class Kind:
 
 
 APART = Kind(where="2 pservers apart", said={"pservers": 2}, jobs=(f"{JOB}-trainer", f"{JOB}-pserver"))
+QUEUED = replace(APART, queued=True)
+SPARED = replace(APART, said={"pservers": 2, "members": "2:2", "spares": 1})
 TOGETHER = Kind(where="2 pservers in the first pods", said={"together": True}, jobs=(JOB,))
 
 
@@ -89,25 +96,28 @@ class Rated:
 
     def nodes(self, job: str) -> dict[str, str]:
         """Return on which node each index of a Job is."""
-        index = "batch.kubernetes.io/job-completion-index"
         found = pods(self.kubectl, f"job-name={job}")
-        return {pod["metadata"]["labels"][index]: pod["spec"]["nodeName"] for pod in found}
+        return {pod["metadata"]["labels"][INDEX]: pod["spec"]["nodeName"] for pod in found}
 
 
 @contextmanager
 def rated(cluster: Cluster, ground: Ground, kind: Kind) -> Iterator[Rated]:
     """Begin a training."""
-    with (
-        tempfile.TemporaryDirectory(prefix="elastic-") as place,
-        training_in(cluster, room_below(Path(place))) as own,
-    ):
+    with ExitStack() as stack:
+        place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="elastic-")))
+        own = stack.enter_context(training_in(cluster, room_below(place)))
         furnish_split(own.volume.job, SHARDS)
+        if kind.queued:
+            stack.enter_context(a_queue(own.kubectl, cpu=CPU))
         own.kubectl.apply(manifest("separated", "claim.yaml"), *_made(kind))
         yield Rated(kubectl=own.kubectl, volume=own.volume, kind=kind, ground=ground)
 
 
 def _made(kind: Kind) -> list[Json]:
-    """Return what the desk makes of it, with three pods in place of the most."""
+    """Return what the desk makes of it, with three pods in place of the most.
+
+    They are spread, and pservers apart are beside the first one: so a node can be lost that has one trainer alone.
+    """
     job = PaddleJob(
         job_name=JOB,
         runtime_image=PADDLE,
@@ -115,13 +125,22 @@ def _made(kind: Kind) -> list[Json]:
         trainer_package_path="recommendation",
         job_path=MOUNTED,
         volumes=(Volume(mount_path=MOUNTED, claim="mfs"),),
-        **WIDTH,
-        **SMALL,
-        **kind.said,
+        **{**WIDTH, **SMALL, **kind.said},
     )
     made = [*job.manifests()]
-    (trainers,) = [each for each in made if (each["kind"], each["metadata"]["name"]) == ("Job", kind.job)]
-    trainers["spec"].update(parallelism=3, completions=3)
+    jobs = {each["metadata"]["name"]: each for each in made if each["kind"] == "Job"}
+    trainers, *apart = (jobs[name] for name in kind.jobs)
+    if kind.queued:
+        put_in_queue(trainers, least=2)
+    else:
+        trainers["spec"].update(parallelism=3, completions=3)
+    own = {"matchLabels": {"job-name": kind.job}}
+    spread = {"maxSkew": 1, "topologyKey": HOST, "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": own}
+    trainers["spec"]["template"]["spec"]["topologySpreadConstraints"] = [spread]
+    for each in apart:
+        first = {"topologyKey": HOST, "labelSelector": {"matchLabels": {"job-name": kind.job, INDEX: "0"}}}
+        affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [first]}}
+        each["spec"]["template"]["spec"]["affinity"] = affinity
     return made
 
 
@@ -135,8 +154,7 @@ def patched(gang: Rated) -> str:
 def first_deleted(gang: Rated) -> str:
     """Take the first pod away, which has a pserver and leads: the pod of the next slot has both then."""
     gang.await_width(3)
-    label = "batch.kubernetes.io/job-completion-index=0"
-    gang.kubectl("delete", "pod", "--selector", f"job-name={JOB},{label}", "--wait=false")
+    gang.kubectl("delete", "pod", "--selector", f"job-name={JOB},{INDEX}=0", "--wait=false")
     gang.await_width(2)
     gang.await_width(3)
     return "the first pod is deleted"
@@ -169,19 +187,42 @@ def drained(gang: Rated) -> str:
 
 
 def lost(gang: Rated) -> str:
-    """Take the power from a node: of a trainer without a pserver beside it, or of one that has its own."""
     gang.await_width(3)
-    beside = {*gang.nodes(f"{JOB}-pserver").values()}
-    every = gang.nodes(gang.kind.job)
-    node = next((node for index, node in sorted(every.items()) if index != "0" and node not in beside), every["1"])
-    number = int(node.rpartition("-")[2])
-    gang.ground.node(number).stop()
-    try:
+    with without_power(gang):
         gang.await_width(2, more=10)
-    finally:
-        gang.ground.node(number).start()
     gang.await_width(3)
     return "a node loses power, and is there again later"
+
+
+def spared(gang: Rated) -> str:
+    gang.await_width(2)
+    with without_power(gang):
+        wait_until(lambda: gang.widths == [2, 2], timeout=LIMIT, every=0.1)
+        gang.await_width(2, more=10)
+    return "a node loses power, with a spare"
+
+
+@contextmanager
+def without_power(gang: Rated) -> Iterator[None]:
+    """Take the power from the node of the second trainer, which does not lead and is alone there."""
+    node = gang.nodes(gang.kind.job)["1"]
+    every = [each for job in gang.kind.jobs for each in gang.nodes(job).values()]
+    assert every.count(node) == 1, f"{node} is to have one pod of this gang: {every}"
+    struck = gang.ground.node(int(node.rpartition("-")[2]))
+    struck.stop()
+    try:
+        yield
+    finally:
+        struck.start()
+
+
+def preempted(gang: Rated) -> str:
+    """Let work of a higher priority take a third of the room, and leave: nobody widens what was admitted in part."""
+    gang.await_width(3)
+    gang.kubectl.apply(urgent(cpu=CPU))
+    gang.await_width(2)
+    gang.kubectl("delete", "job", URGENT)
+    return "in Kueue, 5 pods wanted and 3 admitted: preempted"
 
 
 def undisturbed(gang: Rated) -> str:
@@ -223,6 +264,8 @@ STORIES: dict[str, Story] = {
     "apart-suspended": (APART, suspended),
     "apart-drained": (APART, drained),
     "apart-lost": (APART, lost),
+    "apart-queued": (QUEUED, preempted),
+    "apart-spared": (SPARED, spared),
     "apart-undisturbed": (APART, undisturbed),
     "together": (TOGETHER, patched),
     "together-first": (TOGETHER, first_deleted),
