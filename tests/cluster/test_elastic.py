@@ -70,9 +70,9 @@ def told(claimed: Volume) -> list[tuple[int, int]]:
     return [(int(number), int(count)) for number, count in map(str.split, lines)]
 
 
-def await_width(claimed: Volume, wide: int) -> None:
-    """Wait until a pass was made by so many."""
-    wait_until(lambda: told(claimed)[-1:] and told(claimed)[-1][1] == wide, timeout=90, every=0.2)
+def await_width(claimed: Volume, wide: int, after: int = 0) -> None:
+    """Wait until a pass was made by so many, after so many passes."""
+    wait_until(lambda: [by for _, by in told(claimed)[after:]][-1:] == [wide], timeout=90, every=0.2)
 
 
 def test_a_job_goes_from_three_to_one_to_two_and_spends_no_restart(
