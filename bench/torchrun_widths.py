@@ -94,8 +94,7 @@ def ours(top: Path, python: Path) -> Iterator[Side]:
 
         def leave() -> None:
             g.places[2].send(signal.SIGTERM)
-            if g.api:
-                g.api.remove(g.places[2].name)
+            g.hide(g.places[2])
 
         def come() -> None:
             g.start(2)
@@ -179,8 +178,8 @@ def rows(found: Mapping[str, Sequence[Sequence[Took]]]) -> Iterator[str]:
     yield f"| within {LIMIT:.0f} s | {changes_told} | of it nobody trained |"
     yield "| --- | ---: | ---: | ---: | ---: |"
     for name, tries in found.items():
-        changes = [[each[change] for each in tries if len(each) > change] for change in range(2)]
-        cells = [spread([each and each[which] for each in change]) for change in changes for which in range(2)]
+        changes = [tried(tries, change) for change in range(2)]
+        cells = [spread([took and took[which] for took in change]) for change in changes for which in range(2)]
         yield f"| {name} | {' | '.join(cells)} |"
 
 
@@ -190,14 +189,15 @@ def ratios(found: Mapping[str, Sequence[Sequence[Took]]]) -> Iterator[str]:
     for other in others:
         told = []
         for change, what in enumerate(("one leaves", "one comes")):
-            mine, its = (_ended(found[side], change) for side in (ours, other))
+            mine, its = ([took[0] for took in tried(found[side], change) if took] for side in (ours, other))
             if mine and its:
                 told.append(f"{statistics.median(mine) / statistics.median(its):.2f} where {what}")
         yield f"Ours beside {other}: {', '.join(told) or '-'}."
 
 
-def _ended(tries: Sequence[Sequence[Took]], change: int) -> list[float]:
-    return [took[0] for each in tries if len(each) > change and (took := each[change])]
+def tried(tries: Sequence[Sequence[Took]], change: int) -> list[Took]:
+    """Return what one of the changes took, each time that it was tried."""
+    return [each[change] for each in tries if len(each) > change]
 
 
 def main(words: Sequence[str]) -> int:

@@ -65,8 +65,7 @@ def test_a_third_trains_after_a_pass_and_the_first_leaves_with_its_pserver(
         await_pass(g, made(g)[1]["resume"] + 2)
         first = g.places.pop(0)
         first.send(signal.SIGTERM)
-        assert g.api
-        g.api.remove(first.name)
+        g.hide(first)
         assert g.codes(timeout=200) == [0, 0]
         assert [len(each["members"]) for each in made(g)] == [2, 3, 2]
         first_pods, last_pods = ([g.address(each) for each in those] for those in ((0, 1), (1, 2)))

@@ -27,8 +27,8 @@ import yaml  # type: ignore[import-untyped]  # comes with the kubernetes package
 from tests.cluster.cluster import Cluster
 from tests.cluster.elastic import recommendation
 from tests.cluster.elastic.page import put
-from tests.cluster.elastic.queues import URGENT, a_queue, put_in_queue, urgent
-from tests.cluster.elastic.recommendation import CPU, NOTICE
+from tests.cluster.elastic.queues import a_queue, put_in_queue
+from tests.cluster.elastic.recommendation import CPU, NOTICE, preempted
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.test_frameworks import CLAIM, furnish, job
 from tests.cluster.training import await_state, pods
@@ -225,14 +225,6 @@ def lost(gang: Gang) -> str:
 def spared(gang: Gang) -> str:
     struck(gang, 2, 2)
     return "a node loses power, with a spare"
-
-
-def preempted(gang: Gang) -> str:
-    gang.await_width(3)
-    gang.kubectl.apply(urgent(cpu=CPU))
-    gang.await_width(2)
-    gang.kubectl("delete", "job", URGENT)
-    return "in Kueue, 5 pods wanted and 3 admitted: preempted"
 
 
 def alone() -> float:

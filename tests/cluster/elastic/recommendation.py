@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from launcher.job import PaddleJob, Volume
 from tests.cluster import volumes
@@ -98,6 +98,15 @@ class Rated:
         """Return on which node each index of a Job is."""
         found = pods(self.kubectl, f"job-name={job}")
         return {pod["metadata"]["labels"][INDEX]: pod["spec"]["nodeName"] for pod in found}
+
+
+class Queued(Protocol):
+    """A training in the queue, whichever it is."""
+
+    @property
+    def kubectl(self) -> Kubectl: ...
+
+    def await_width(self, width: int) -> None: ...
 
 
 @contextmanager
@@ -216,7 +225,7 @@ def without_power(gang: Rated) -> Iterator[None]:
         struck.start()
 
 
-def preempted(gang: Rated) -> str:
+def preempted(gang: Queued) -> str:
     """Let work of a higher priority take a third of the room, and leave: nobody widens what was admitted in part."""
     gang.await_width(3)
     gang.kubectl.apply(urgent(cpu=CPU))

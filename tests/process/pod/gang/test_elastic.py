@@ -36,12 +36,7 @@ def leave(g: Gang, place: int) -> None:
     """Delete a pod, which nothing replaces."""
     leaver = g.places.pop(place)
     leaver.life.send(signal.SIGTERM)
-    unlist(g, leaver.name)
-
-
-def unlist(g: Gang, name: str) -> None:
-    assert g.api
-    g.api.remove(name)
+    g.hide(leaver)
 
 
 def test_two_of_three_begin_a_third_takes_part_after_the_next_pass_and_leaves_again(tmp_path: Path) -> None:
@@ -68,7 +63,7 @@ def test_a_pod_that_is_lost_is_waited_for_and_then_the_others_go_on(tmp_path: Pa
         g.await_trace("fault", 3, place="pass 2", generation=1)
         lost = g.places.pop(2)
         lost.life.kill()
-        unlist(g, lost.name)
+        g.hide(lost)
         g.await_trace("fault", 2, place="pass 2", generation=2)
         g.go()
         assert g.verdict()[0] == 0
@@ -107,7 +102,7 @@ def test_each_shard_is_in_one_pod_also_where_another_slot_takes_part_at_the_same
         assert shards(g) == dict(enumerate(deal(8, 4, range(3)).values(), 1))
         lost = g.places.pop(3)
         lost.life.kill()
-        unlist(g, lost.name)
+        g.hide(lost)
         g.start(4)
         g.await_trace("fault", 3, place="pass 2", generation=2)
         assert list(shards(g).values()) == list(deal(8, 4, (0, 1, 3)).values())
@@ -135,7 +130,7 @@ def test_pservers_beside_trainers_are_in_the_first_pods_through_every_width(tmp_
         g.await_trace("fault", 4, place="pass 5", generation=2)
         lost = g.places.pop(0)
         lost.life.kill()
-        unlist(g, lost.name)
+        g.hide(lost)
         g.await_trace("fault", 3, place="pass 5", generation=3)
         g.go("second")
         assert g.verdict() == (0, "every trainer is done")

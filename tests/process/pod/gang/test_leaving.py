@@ -117,16 +117,11 @@ def made(g: Gang) -> list[tuple[int, int | None, int]]:
     return [(len(each["members"]), each["resume"], each["restarts"]) for each in g.events("generation_made")]
 
 
-def unlist(g: Gang, name: str) -> None:
-    assert g.api
-    g.api.remove(name)
-
-
 def leave(g: Gang, place: int) -> Launcher:
     """Tell a pod to stop, which nothing replaces."""
     leaver = g.places.pop(place)
     leaver.send(signal.SIGTERM)
-    unlist(g, leaver.name)
+    g.hide(leaver)
     return leaver
 
 
@@ -179,7 +174,7 @@ def test_a_whole_gang_that_is_suspended_goes_on_at_another_width_at_once(tmp_pat
         for each in g.places:
             each.send(signal.SIGTERM)
         assert g.codes() == [STOPPED] * 3
-        unlist(g, g.places.pop(2).name)
+        g.hide(g.places.pop(2))
         begun = g.now()
         for place in (0, 1):
             g.replace(place)

@@ -94,9 +94,8 @@ def test_by_the_api_a_job_applied_at_once_names_the_pods_that_it_waits_for(tmp_p
         assert sentence in told[-1]
         g.wait(lambda: None not in [each.code for each in old])
         assert {start["address"] for start in g.trace("start")} == {each.address for each in old}
-        assert g.api
         for each in old:
-            g.api.remove(each.name)
+            g.hide(each)
         is_done(g)
         one_after_the_other(g, old, "a Job is deleted and applied at once, by the API")
 
